@@ -1,0 +1,119 @@
+package columnar
+
+import "time"
+
+// Microseconds of the units of time.
+const (
+	MicrosPerSecond = int64(1_000_000)
+	MicrosPerMinute = 60 * MicrosPerSecond
+	MicrosPerHour   = 60 * MicrosPerMinute
+	MicrosPerDay    = 24 * MicrosPerHour
+)
+
+// FloorDiv is a/b rounded towards minus infinity, for b > 0: unlike Go's division
+// it puts times before 1970 into the right unit.
+func FloorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// FloorMod is the remainder of FloorDiv, never negative.
+func FloorMod(a, b int64) int64 {
+	m := a % b
+	if m < 0 {
+		m += b
+	}
+	return m
+}
+
+// DaysFromCivil is the number of days from 1970-01-01 to a date of the proleptic
+// Gregorian calendar. Months beyond 1 to 12 carry into years.
+func DaysFromCivil(year int64, month, day int) int64 {
+	m := int64(month) - 1
+	year += FloorDiv(m, 12)
+	m = FloorMod(m, 12)
+	// Years begin in March, so that the leap day is the last of its year.
+	if m < 2 {
+		year--
+		m += 10
+	} else {
+		m -= 2
+	}
+	era := FloorDiv(year, 400)
+	yearOfEra := year - era*400
+	dayOfYear := (153*m+2)/5 + int64(day) - 1
+	dayOfEra := yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + dayOfYear
+	return era*146097 + dayOfEra - 719468
+}
+
+// CivilFromDays is the inverse of DaysFromCivil.
+func CivilFromDays(days int64) (year int64, month, day int) {
+	days += 719468
+	era := FloorDiv(days, 146097)
+	dayOfEra := days - era*146097
+	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36524 - dayOfEra/146096) / 365
+	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	m := (5*dayOfYear + 2) / 153
+	day = int(dayOfYear-(153*m+2)/5) + 1
+	year = yearOfEra + era*400
+	if m < 10 {
+		return year, int(m) + 3, day
+	}
+	return year + 1, int(m) - 9, day
+}
+
+// IsLeap says whether year has a 29th of February.
+func IsLeap(year int64) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
+
+// DaysInMonth is the length of a month, 1 to 12.
+func DaysInMonth(year int64, month int) int {
+	switch month {
+	case 2:
+		if IsLeap(year) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// IsUTC says whether loc needs no look-up of offsets; nil is UTC.
+func IsUTC(loc *time.Location) bool { return loc == nil || loc == time.UTC }
+
+// zoneOffset is the offset of loc from UTC at an instant, in microseconds.
+func zoneOffset(us int64, loc *time.Location) int64 {
+	_, seconds := time.Unix(FloorDiv(us, MicrosPerSecond), 0).In(loc).Zone()
+	return int64(seconds) * MicrosPerSecond
+}
+
+// ToLocal turns an instant, microseconds since the epoch, into the reading of a
+// wall clock in loc, as microseconds since 1970-01-01 00:00 on that clock.
+func ToLocal(us int64, loc *time.Location) int64 {
+	if IsUTC(loc) {
+		return us
+	}
+	return us + zoneOffset(us, loc)
+}
+
+// FromLocal is the instant at which a wall clock in loc shows wall. Of two such
+// instants (the clock was put back) it is the earlier; where there is none (the
+// clock was put forward) the clock is read as if it had not been.
+func FromLocal(wall int64, loc *time.Location) int64 {
+	if IsUTC(loc) {
+		return wall
+	}
+	before := zoneOffset(wall-MicrosPerDay, loc)
+	if at := wall - before; zoneOffset(at, loc) == before {
+		return at
+	}
+	after := zoneOffset(wall+MicrosPerDay, loc)
+	if at := wall - after; zoneOffset(at, loc) == after {
+		return at
+	}
+	return wall - before
+}

@@ -1,0 +1,105 @@
+package function
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// Registry maps names to functions. It is filled once and then only read, by any
+// number of goroutines.
+type Registry struct {
+	scalars    map[string]*Scalar
+	aggregates map[string]*Aggregate
+}
+
+// NewRegistry returns a registry without functions; Builtins has them all.
+func NewRegistry() *Registry {
+	return &Registry{scalars: map[string]*Scalar{}, aggregates: map[string]*Aggregate{}}
+}
+
+// AddScalar registers f under its name and aliases; a name already taken is an error.
+func (r *Registry) AddScalar(f *Scalar) error {
+	for _, name := range append([]string{f.Name}, f.Aliases...) {
+		key := strings.ToLower(name)
+		if r.taken(key) {
+			return fmt.Errorf("function %s is already registered", name)
+		}
+		r.scalars[key] = f
+	}
+	return nil
+}
+
+// AddAggregate registers f under its name and aliases; a name already taken is an error.
+func (r *Registry) AddAggregate(f *Aggregate) error {
+	for _, name := range append([]string{f.Name}, f.Aliases...) {
+		key := strings.ToLower(name)
+		if r.taken(key) {
+			return fmt.Errorf("function %s is already registered", name)
+		}
+		r.aggregates[key] = f
+	}
+	return nil
+}
+
+func (r *Registry) taken(key string) bool { return r.scalars[key] != nil || r.aggregates[key] != nil }
+
+// Scalar finds a scalar function by name or alias.
+func (r *Registry) Scalar(name string) (*Scalar, bool) {
+	f, ok := r.scalars[strings.ToLower(name)]
+	return f, ok
+}
+
+// Aggregate finds an aggregate function by name or alias.
+func (r *Registry) Aggregate(name string) (*Aggregate, bool) {
+	f, ok := r.aggregates[strings.ToLower(name)]
+	return f, ok
+}
+
+// Clone returns a copy to which a session's own functions can be added.
+func (r *Registry) Clone() *Registry {
+	c := NewRegistry()
+	for k, v := range r.scalars {
+		c.scalars[k] = v
+	}
+	for k, v := range r.aggregates {
+		c.aggregates[k] = v
+	}
+	return c
+}
+
+// Names lists all names and aliases, sorted.
+func (r *Registry) Names() []string {
+	var names []string
+	for k := range r.scalars {
+		names = append(names, k)
+	}
+	for k := range r.aggregates {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// UnknownError says that no function is called name, and which one is near.
+type UnknownError struct {
+	Name string
+	Hint string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no function %s%s", e.Name, e.Hint)
+}
+
+// Unknown makes the error for a name that is not registered.
+func (r *Registry) Unknown(name string) error {
+	var words []string
+	for _, n := range r.Names() {
+		if n[0] >= 'a' && n[0] <= 'z' {
+			words = append(words, n)
+		}
+	}
+	return &UnknownError{Name: name, Hint: columnar.DidYouMean(name, words)}
+}

@@ -1,0 +1,142 @@
+package function
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// Signature is a resolved call: the overload, the type each argument must be cast
+// to, and the result type.
+type Signature struct {
+	Overload *Overload
+	Args     []arrow.DataType
+	Result   arrow.DataType
+}
+
+// AggregateSignature is the same for an aggregate function.
+type AggregateSignature struct {
+	Overload *AggregateOverload
+	Args     []arrow.DataType
+	Result   arrow.DataType
+}
+
+// Resolve picks the overload of f whose implicit casts cost least for arguments of
+// the given types; the first of equals wins.
+func (f *Scalar) Resolve(args []arrow.DataType) (*Signature, error) {
+	var best *Signature
+	bestCost := 0
+	for i := range f.Overloads {
+		o := &f.Overloads[i]
+		want, cost, ok := matchArgs(o.Args, o.Variadic, args)
+		if ok && o.Unify {
+			want, ok = unify(want)
+		}
+		if !ok || best != nil && cost >= bestCost {
+			continue
+		}
+		result, err := o.Result(want)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		best, bestCost = &Signature{Overload: o, Args: want, Result: result}, cost
+	}
+	if best == nil {
+		return nil, f.mismatch(args)
+	}
+	return best, nil
+}
+
+// Resolve is Scalar.Resolve for aggregates.
+func (f *Aggregate) Resolve(args []arrow.DataType) (*AggregateSignature, error) {
+	var best *AggregateSignature
+	bestCost := 0
+	for i := range f.Overloads {
+		o := &f.Overloads[i]
+		want, cost, ok := matchArgs(o.Args, o.Variadic, args)
+		if !ok || best != nil && cost >= bestCost {
+			continue
+		}
+		result, err := o.Result(want)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		best, bestCost = &AggregateSignature{Overload: o, Args: want, Result: result}, cost
+	}
+	if best == nil {
+		var forms []string
+		for _, o := range f.Overloads {
+			forms = append(forms, form(f.Name, o.Args, o.Variadic))
+		}
+		return nil, mismatch(f.Name, args, forms)
+	}
+	return best, nil
+}
+
+func matchArgs(matchers []Matcher, variadic bool, args []arrow.DataType) (want []arrow.DataType, cost int, ok bool) {
+	if len(args) != len(matchers) && (!variadic || len(args) < len(matchers)) {
+		return nil, 0, false
+	}
+	want = make([]arrow.DataType, len(args))
+	for i, a := range args {
+		t, c, ok := matchers[min(i, len(matchers)-1)].Match(a)
+		if !ok {
+			return nil, 0, false
+		}
+		want[i] = t
+		cost += c
+	}
+	return want, cost, true
+}
+
+// unify replaces all types by their common one.
+func unify(types []arrow.DataType) ([]arrow.DataType, bool) {
+	if len(types) == 0 {
+		return types, true
+	}
+	common := types[0]
+	for _, t := range types[1:] {
+		var ok bool
+		if common, ok = columnar.Common(common, t); !ok {
+			return nil, false
+		}
+	}
+	out := make([]arrow.DataType, len(types))
+	for i := range out {
+		out[i] = common
+	}
+	return out, true
+}
+
+func (f *Scalar) mismatch(args []arrow.DataType) error {
+	var forms []string
+	for _, o := range f.Overloads {
+		forms = append(forms, form(f.Name, o.Args, o.Variadic))
+	}
+	return mismatch(f.Name, args, forms)
+}
+
+func mismatch(name string, args []arrow.DataType, forms []string) error {
+	types := make([]string, len(args))
+	for i, a := range args {
+		types[i] = columnar.TypeName(a)
+	}
+	if len(forms) > 6 {
+		forms = append(forms[:6:6], "…")
+	}
+	return fmt.Errorf("%s(%s) does not exist; there is %s; cast the arguments", name, strings.Join(types, ", "), strings.Join(forms, ", "))
+}
+
+func form(name string, matchers []Matcher, variadic bool) string {
+	parts := make([]string, len(matchers))
+	for i, m := range matchers {
+		parts[i] = m.String()
+	}
+	if variadic {
+		parts = append(parts, "…")
+	}
+	return name + "(" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,290 @@
+package keyenc
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// Order says how one column of a key sorts. The zero Order is ascending, nulls
+// first.
+type Order struct {
+	Desc      bool
+	NullsLast bool
+	// Exact keeps what equality ignores: the sign of zero, the bits of NaN, the
+	// order of map entries. Equal values may then have different bytes.
+	Exact bool
+}
+
+// Keys holds encoded keys one after the other: key i is Data[Offsets[i]:Offsets[i+1]].
+// The zero Keys is empty.
+type Keys struct {
+	Offsets []int // one more than there are keys, beginning with 0; nil when empty
+	Data    []byte
+}
+
+// Len is the number of keys.
+func (k *Keys) Len() int { return max(len(k.Offsets)-1, 0) }
+
+// Key is key i, borrowed until the next Encode or Reset.
+func (k *Keys) Key(i int) []byte { return k.Data[k.Offsets[i]:k.Offsets[i+1]] }
+
+// Reset empties k and keeps its memory.
+func (k *Keys) Reset() {
+	k.Offsets = k.Offsets[:0]
+	k.Data = k.Data[:0]
+}
+
+// Append adds one encoded key.
+func (k *Keys) Append(key []byte) {
+	if len(k.Offsets) == 0 {
+		k.Offsets = append(k.Offsets, 0)
+	}
+	k.Data = append(k.Data, key...)
+	k.Offsets = append(k.Offsets, len(k.Data))
+}
+
+// Prefix is the first eight bytes of key as an int64: if Prefix(a) < Prefix(b) then
+// a sorts before b. Shorter keys count as filled with zeros.
+func Prefix(key []byte) int64 {
+	var b [8]byte
+	copy(b[:], key)
+	return int64(binary.BigEndian.Uint64(b[:]) ^ 1<<63)
+}
+
+// Markers before each value. Inside nested values nulls are first.
+const (
+	nullFirst byte = 0
+	present   byte = 1
+	nullLast  byte = 2
+	listEnd   byte = 0 // after the last element; each element begins with listMore
+	listMore  byte = 1
+)
+
+// Codec encodes and decodes keys of fixed column types. It holds scratch memory: one
+// goroutine uses it at a time.
+type Codec struct {
+	types  []arrow.DataType
+	orders []Order
+	ends   []int // while encoding: the size of each row's key, then the place to write on
+}
+
+// New makes a Codec for columns of the given types. orders may be nil: all ascending,
+// nulls first. A type that cannot be a key is an error.
+func New(types []arrow.DataType, orders []Order) (*Codec, error) {
+	if orders == nil {
+		orders = make([]Order, len(types))
+	}
+	if len(orders) != len(types) {
+		return nil, fmt.Errorf("bug: %d key columns have %d orders", len(types), len(orders))
+	}
+	for _, dt := range types {
+		if !columnar.Supported(dt) {
+			return nil, fmt.Errorf("a column of type %s cannot be a key", columnar.TypeName(dt))
+		}
+	}
+	return &Codec{types: types, orders: orders}, nil
+}
+
+// Types are the column types the Codec was made for. They are borrowed.
+func (c *Codec) Types() []arrow.DataType { return c.types }
+
+// Encode appends one key per row to keys. Columns have the types of the Codec; text
+// may be dictionary-encoded. All columns have the same length.
+func (c *Codec) Encode(columns []arrow.Array, keys *Keys) error {
+	if err := c.check(columns); err != nil {
+		return err
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	n := columns[0].Len()
+	writers := make([]writer, len(columns))
+	c.ends = grow(c.ends, n)
+	clear(c.ends)
+	for i, a := range columns {
+		writers[i] = newWriter(a, c.orders[i])
+		writers[i].measure(c.ends)
+	}
+	base := len(keys.Data)
+	if len(keys.Offsets) == 0 {
+		keys.Offsets = append(keys.Offsets, 0)
+	}
+	total := base
+	for i, size := range c.ends {
+		c.ends[i] = total // from here on the place where row i goes on
+		total += size
+		keys.Offsets = append(keys.Offsets, total)
+	}
+	keys.Data = grow(keys.Data, total)
+	for i := range writers {
+		writers[i].write(keys.Data, c.ends)
+	}
+	return nil
+}
+
+func (c *Codec) check(columns []arrow.Array) error {
+	if len(columns) != len(c.types) {
+		return fmt.Errorf("bug: %d key columns given, %d expected", len(columns), len(c.types))
+	}
+	for i, a := range columns {
+		dt := a.DataType()
+		if d, ok := dt.(*arrow.DictionaryType); ok {
+			dt = d.ValueType
+		}
+		if !arrow.TypeEqual(dt, c.types[i]) {
+			return fmt.Errorf("bug: key column %d is %s, not %s", i, dt, c.types[i])
+		}
+		if a.Len() != columns[0].Len() {
+			return fmt.Errorf("bug: key columns of %d and %d rows", columns[0].Len(), a.Len())
+		}
+	}
+	return nil
+}
+
+// grow returns s with length n, keeping its content.
+func grow[T any](s []T, n int) []T {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	g := make([]T, n, max(n, 2*cap(s)))
+	copy(g, s)
+	return g
+}
+
+// writer encodes one column of one batch.
+type writer struct {
+	array arrow.Array
+	order Order
+	width int // bytes of a value; 0 if it varies
+	dict  *array.Dictionary
+	cells [][]byte // nested values, encoded by measure
+}
+
+func newWriter(a arrow.Array, o Order) writer {
+	w := writer{array: a, order: o, width: fixedWidth(a.DataType())}
+	if d, ok := a.(*array.Dictionary); ok {
+		w.dict = d
+	}
+	return w
+}
+
+// fixedWidth is the number of bytes every value of dt takes, or 0.
+func fixedWidth(dt arrow.DataType) int {
+	switch dt.ID() {
+	case arrow.BOOL, arrow.INT8:
+		return 1
+	case arrow.INT16:
+		return 2
+	case arrow.INT32, arrow.FLOAT32, arrow.DATE32:
+		return 4
+	case arrow.INT64, arrow.FLOAT64, arrow.TIME64, arrow.TIMESTAMP:
+		return 8
+	case arrow.DECIMAL128, arrow.INTERVAL_MONTH_DAY_NANO:
+		return 16
+	}
+	return 0
+}
+
+// measure adds the encoded size of each row to sizes.
+func (w *writer) measure(sizes []int) {
+	switch {
+	case w.width > 0:
+		for i := range sizes {
+			if w.array.IsValid(i) {
+				sizes[i] += 1 + w.width
+			} else {
+				sizes[i]++
+			}
+		}
+	case w.array.DataType().ID() == arrow.NULL:
+		for i := range sizes {
+			sizes[i]++
+		}
+	case columnar.IsNested(w.array.DataType()):
+		w.cells = make([][]byte, len(sizes))
+		for i := range sizes {
+			sizes[i]++
+			if w.array.IsValid(i) {
+				w.cells[i] = appendValue(nil, w.array, i, w.order.Exact)
+				sizes[i] += len(w.cells[i])
+			}
+		}
+	default:
+		for i := range sizes {
+			sizes[i]++
+			if v, ok := w.text(i); ok {
+				sizes[i] += textSize(v)
+			}
+		}
+	}
+}
+
+// text is the bytes of row i of a VARCHAR or BINARY column; ok is false for null.
+func (w *writer) text(i int) (v []byte, ok bool) {
+	a := w.array
+	if w.dict != nil {
+		if w.dict.IsNull(i) {
+			return nil, false
+		}
+		i = w.dict.GetValueIndex(i)
+		a = w.dict.Dictionary()
+	}
+	if a.IsNull(i) {
+		return nil, false
+	}
+	return bytesOf(a, i), true
+}
+
+// write puts each row's bytes at at[row] and moves at[row] past them.
+func (w *writer) write(dst []byte, at []int) {
+	null := nullFirst
+	if w.order.NullsLast {
+		null = nullLast
+	}
+	for i, p := range at {
+		from := p + 1
+		switch {
+		case w.width > 0:
+			if w.array.IsNull(i) {
+				dst[p] = null
+				at[i] = from
+				continue
+			}
+			putFixed(dst[from:from+w.width], w.array, i, w.order.Exact)
+			at[i] = from + w.width
+		case w.cells != nil:
+			if w.array.IsNull(i) {
+				dst[p] = null
+				at[i] = from
+				continue
+			}
+			at[i] = from + copy(dst[from:], w.cells[i])
+		default:
+			v, ok := []byte(nil), false
+			if w.array.DataType().ID() != arrow.NULL {
+				v, ok = w.text(i)
+			}
+			if !ok {
+				dst[p] = null
+				at[i] = from
+				continue
+			}
+			at[i] = from + putText(dst[from:], v)
+		}
+		dst[p] = present
+		if w.order.Desc {
+			invert(dst[from:at[i]])
+		}
+	}
+}
+
+func invert(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
+	}
+}

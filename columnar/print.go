@@ -1,0 +1,463 @@
+package columnar
+
+import (
+	"encoding/base64"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// AppendValue appends the text of value i of a, as CSV files, the CLI and CAST AS
+// VARCHAR write it: timestamps YYYY-MM-DD HH:MM:SS[.ffffff] on the clock of loc (nil
+// is UTC), floats in the shortest form that reads back, decimals exactly, nested
+// values as JSON. A null appends nothing.
+func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
+	if a.IsNull(i) {
+		return dst
+	}
+	switch a := a.(type) {
+	case *array.Timestamp:
+		return AppendTimestamp(dst, int64(a.Value(i)), loc)
+	case *array.String:
+		return append(dst, a.Value(i)...)
+	case *array.Binary:
+		return appendBinary(dst, a.Value(i))
+	case *array.Dictionary:
+		return AppendValue(dst, a.Dictionary(), a.GetValueIndex(i), loc)
+	case *array.Float64:
+		return AppendFloat(dst, a.Value(i), 64)
+	case *array.Float32:
+		return AppendFloat(dst, float64(a.Value(i)), 32)
+	case *array.Date32:
+		return AppendDate(dst, int64(a.Value(i)))
+	case *array.Time64:
+		return AppendTime(dst, int64(a.Value(i)))
+	case *array.MonthDayNanoInterval:
+		return AppendInterval(dst, a.Value(i))
+	}
+	return AppendJSON(dst, a, i)
+}
+
+// AppendJSON appends value i of a as JSON: timestamps as ISO 8601 text with Z,
+// decimals as numbers, binary as base64, floats that are not finite as text,
+// structs as objects, maps as objects with their keys as text; null is null.
+func AppendJSON(dst []byte, a arrow.Array, i int) []byte {
+	if a.IsNull(i) {
+		return append(dst, "null"...)
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return strconv.AppendBool(dst, a.Value(i))
+	case *array.Int8:
+		return strconv.AppendInt(dst, int64(a.Value(i)), 10)
+	case *array.Int16:
+		return strconv.AppendInt(dst, int64(a.Value(i)), 10)
+	case *array.Int32:
+		return strconv.AppendInt(dst, int64(a.Value(i)), 10)
+	case *array.Int64:
+		return strconv.AppendInt(dst, a.Value(i), 10)
+	case *array.Float32:
+		return appendJSONFloat(dst, float64(a.Value(i)), 32)
+	case *array.Float64:
+		return appendJSONFloat(dst, a.Value(i), 64)
+	case *array.Decimal128:
+		return AppendDecimal(dst, a.Value(i), a.DataType().(*arrow.Decimal128Type).Scale)
+	case *array.String:
+		return AppendJSONString(dst, a.Value(i))
+	case *array.Binary:
+		dst = append(dst, '"')
+		dst = base64.StdEncoding.AppendEncode(dst, a.Value(i))
+		return append(dst, '"')
+	case *array.Timestamp:
+		dst = append(dst, '"')
+		dst = appendInstant(dst, int64(a.Value(i)))
+		return append(dst, '"')
+	case *array.Dictionary:
+		return AppendJSON(dst, a.Dictionary(), a.GetValueIndex(i))
+	}
+	return appendJSONNested(dst, a, i)
+}
+
+func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
+	switch a := a.(type) {
+	case *array.Date32, *array.Time64, *array.MonthDayNanoInterval:
+		dst = append(dst, '"')
+		dst = AppendValue(dst, a, i, nil)
+		return append(dst, '"')
+	case *array.Map:
+		from, to := a.ValueOffsets(i)
+		dst = append(dst, '{')
+		for j := from; j < to; j++ {
+			if j > from {
+				dst = append(dst, ',')
+			}
+			dst = appendJSONKey(dst, a.Keys(), int(j))
+			dst = append(dst, ':')
+			dst = AppendJSON(dst, a.Items(), int(j))
+		}
+		return append(dst, '}')
+	case *array.List:
+		from, to := a.ValueOffsets(i)
+		dst = append(dst, '[')
+		for j := from; j < to; j++ {
+			if j > from {
+				dst = append(dst, ',')
+			}
+			dst = AppendJSON(dst, a.ListValues(), int(j))
+		}
+		return append(dst, ']')
+	case *array.Struct:
+		dst = append(dst, '{')
+		for k, f := range a.DataType().(*arrow.StructType).Fields() {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendJSONString(dst, f.Name)
+			dst = append(dst, ':')
+			dst = AppendJSON(dst, a.Field(k), i)
+		}
+		return append(dst, '}')
+	}
+	return AppendJSONString(dst, a.ValueStr(i))
+}
+
+// appendJSONKey writes a map key, which JSON wants as text.
+func appendJSONKey(dst []byte, keys arrow.Array, i int) []byte {
+	switch keys.DataType().ID() {
+	case arrow.STRING, arrow.TIMESTAMP, arrow.DATE32, arrow.TIME64, arrow.BINARY, arrow.INTERVAL_MONTH_DAY_NANO:
+		return AppendJSON(dst, keys, i)
+	}
+	return AppendJSONString(dst, string(AppendJSON(nil, keys, i)))
+}
+
+func appendJSONFloat(dst []byte, v float64, bits int) []byte {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		dst = append(dst, '"')
+		dst = AppendFloat(dst, v, bits)
+		return append(dst, '"')
+	}
+	return AppendFloat(dst, v, bits)
+}
+
+const (
+	hexDigits = "0123456789abcdef"
+	upperHex  = "0123456789ABCDEF"
+)
+
+// AppendJSONString appends s in quotes, escaping what JSON demands and nothing
+// else; bytes that are not UTF-8 become U+FFFD.
+func AppendJSONString[T StringOrBytes](dst []byte, s T) []byte {
+	t := text(s)
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(t); {
+		c := t[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(t[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(dst, t[from:i]...)
+				dst = append(dst, "\uFFFD"...)
+				from = i + 1
+			}
+			i += size
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, t[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		from = i
+	}
+	dst = append(dst, t[from:]...)
+	return append(dst, '"')
+}
+
+// AppendFloat appends the shortest text that reads back as v, with an exponent for
+// very large and very small values; NaN, Infinity, -Infinity. bits is 32 or 64.
+func AppendFloat(dst []byte, v float64, bits int) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(dst, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Infinity"...)
+	}
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.AppendFloat(dst, v, 'e', -1, bits)
+	}
+	return strconv.AppendFloat(dst, v, 'f', -1, bits)
+}
+
+// AppendDecimal appends a decimal exactly, with scale digits after the point.
+func AppendDecimal(dst []byte, v decimal128.Num, scale int32) []byte {
+	if v.Sign() < 0 {
+		dst = append(dst, '-')
+		v = v.Negate()
+	}
+	var digits [40]byte
+	at := len(digits)
+	for v.HighBits() != 0 {
+		q, rem := divideBillions(v)
+		v = q
+		for range 18 {
+			at--
+			digits[at] = byte('0' + rem%10)
+			rem /= 10
+		}
+	}
+	for low := v.LowBits(); low > 0; low /= 10 {
+		at--
+		digits[at] = byte('0' + low%10)
+	}
+	for len(digits)-at <= int(scale) { // at least one digit before the point
+		at--
+		digits[at] = '0'
+	}
+	point := len(digits) - int(scale)
+	dst = append(dst, digits[at:point]...)
+	if scale > 0 {
+		dst = append(dst, '.')
+		dst = append(dst, digits[point:]...)
+	}
+	return dst
+}
+
+// divideBillions is v, not negative, divided by 1e18, and the remainder.
+func divideBillions(v decimal128.Num) (q decimal128.Num, rem uint64) {
+	const d = 1_000_000_000_000_000_000
+	hi := uint64(v.HighBits())
+	qhi, r := hi/d, hi%d
+	qlo, rem := bits.Div64(r, v.LowBits(), d)
+	return decimal128.New(int64(qhi), qlo), rem
+}
+
+// AppendDate appends YYYY-MM-DD. Years outside of 0 to 9999 carry a sign.
+func AppendDate(dst []byte, days int64) []byte {
+	year, month, day := CivilFromDays(days)
+	switch {
+	case year < 0:
+		dst = append(dst, '-')
+		year = -year
+	case year > 9999:
+		dst = append(dst, '+')
+	}
+	if year < 10000 {
+		dst = appendTwo(dst, int(year/100))
+		dst = appendTwo(dst, int(year%100))
+	} else {
+		dst = strconv.AppendInt(dst, year, 10)
+	}
+	dst = append(dst, '-')
+	dst = appendTwo(dst, month)
+	dst = append(dst, '-')
+	return appendTwo(dst, day)
+}
+
+func appendTwo(dst []byte, v int) []byte {
+	return append(dst, byte('0'+v/10%10), byte('0'+v%10))
+}
+
+// AppendTime appends HH:MM:SS, and .ffffff if there is a fraction.
+func AppendTime(dst []byte, us int64) []byte {
+	s := us / MicrosPerSecond
+	dst = appendTwo(dst, int(s/3600))
+	dst = append(dst, ':')
+	dst = appendTwo(dst, int(s/60%60))
+	dst = append(dst, ':')
+	dst = appendTwo(dst, int(s%60))
+	if f := us % MicrosPerSecond; f != 0 {
+		dst = append(dst, '.')
+		dst = appendTwo(dst, int(f/10000))
+		dst = appendTwo(dst, int(f/100%100))
+		dst = appendTwo(dst, int(f%100))
+	}
+	return dst
+}
+
+// AppendTimestamp appends YYYY-MM-DD HH:MM:SS[.ffffff] on the clock of loc; nil is UTC.
+func AppendTimestamp(dst []byte, us int64, loc *time.Location) []byte {
+	us = ToLocal(us, loc)
+	dst = AppendDate(dst, FloorDiv(us, MicrosPerDay))
+	dst = append(dst, ' ')
+	return AppendTime(dst, FloorMod(us, MicrosPerDay))
+}
+
+// appendInstant appends YYYY-MM-DDTHH:MM:SS[.ffffff]Z.
+func appendInstant(dst []byte, us int64) []byte {
+	dst = AppendDate(dst, FloorDiv(us, MicrosPerDay))
+	dst = append(dst, 'T')
+	dst = AppendTime(dst, FloorMod(us, MicrosPerDay))
+	return append(dst, 'Z')
+}
+
+// AppendInterval appends what ParseInterval reads: 1 year 2 months 3 days 04:05:06.5.
+func AppendInterval(dst []byte, v arrow.MonthDayNanoInterval) []byte {
+	start := len(dst)
+	part := func(n int64, unit string) {
+		if n == 0 {
+			return
+		}
+		if len(dst) > start {
+			dst = append(dst, ' ')
+		}
+		dst = strconv.AppendInt(dst, n, 10)
+		dst = append(dst, ' ')
+		dst = append(dst, unit...)
+		if n != 1 && n != -1 {
+			dst = append(dst, 's')
+		}
+	}
+	part(int64(v.Months/12), "year")
+	part(int64(v.Months%12), "month")
+	part(int64(v.Days), "day")
+	if v.Nanoseconds == 0 && len(dst) > start {
+		return dst
+	}
+	if len(dst) > start {
+		dst = append(dst, ' ')
+	}
+	ns := uint64(v.Nanoseconds)
+	if v.Nanoseconds < 0 {
+		dst = append(dst, '-')
+		ns = -ns
+	}
+	s := ns / 1e9
+	if s < 36000 {
+		dst = append(dst, '0')
+	}
+	dst = strconv.AppendUint(dst, s/3600, 10)
+	dst = append(dst, ':')
+	dst = appendTwo(dst, int(s/60%60))
+	dst = append(dst, ':')
+	dst = appendTwo(dst, int(s%60))
+	if f := ns % 1e9; f != 0 {
+		digits := strconv.FormatUint(1e9+f, 10)[1:]
+		dst = append(dst, '.')
+		dst = append(dst, strings.TrimRight(digits, "0")...)
+	}
+	return dst
+}
+
+// appendBinary writes printable ASCII as it is and every other byte as \xHH.
+func appendBinary(dst, v []byte) []byte {
+	for _, c := range v {
+		if c >= ' ' && c < 0x7f && c != '\\' {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '\\', 'x', upperHex[c>>4], upperHex[c&15])
+		}
+	}
+	return dst
+}
+
+// TextOptions say how Text writes batches.
+type TextOptions struct {
+	Ordered  bool           // keep the order of rows; otherwise the lines are sorted
+	Untyped  bool           // column names alone in the header
+	Location *time.Location // the clock of timestamps, YYYY-MM-DD HH:MM:SS; nil is RFC 3339 in UTC
+}
+
+// Text writes batches as the canonical text of golden files and of the CLI's table
+// output: a header name:type, columns padded and two spaces apart, null as NULL,
+// the empty text as "", other text quoted only where it would be ambiguous.
+func Text(schema *arrow.Schema, batches []arrow.RecordBatch, o TextOptions) string {
+	header := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		header[i] = string(appendCanonicalText(nil, f.Name))
+		if !o.Untyped {
+			header[i] += ":" + strings.ToLower(TypeName(f.Type))
+		}
+	}
+	var rows [][]string
+	for _, b := range batches {
+		for i := range int(b.NumRows()) {
+			row := make([]string, b.NumCols())
+			for c := range row {
+				row[c] = string(AppendCanonical(nil, b.Column(c), i, o.Location))
+			}
+			rows = append(rows, row)
+		}
+	}
+	if !o.Ordered {
+		slices.SortStableFunc(rows, slices.Compare[[]string])
+	}
+	return align(append([][]string{header}, rows...))
+}
+
+// align pads every column but the last to its widest cell.
+func align(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for c, cell := range row {
+			widths[c] = max(widths[c], utf8.RuneCountInString(cell))
+		}
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		for c, cell := range row {
+			out.WriteString(cell)
+			if c < len(row)-1 {
+				out.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+2))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// AppendCanonical appends value i of a as Text writes it. loc is the clock of
+// timestamps; nil writes them as RFC 3339 in UTC.
+func AppendCanonical(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
+	if a.IsNull(i) {
+		return append(dst, "NULL"...)
+	}
+	switch a := a.(type) {
+	case *array.String:
+		return appendCanonicalText(dst, a.Value(i))
+	case *array.Binary:
+		return appendCanonicalText(dst, string(appendBinary(nil, a.Value(i))))
+	case *array.Dictionary:
+		return AppendCanonical(dst, a.Dictionary(), a.GetValueIndex(i), loc)
+	case *array.Timestamp:
+		if loc == nil {
+			return appendInstant(dst, int64(a.Value(i)))
+		}
+	}
+	return AppendValue(dst, a, i, loc)
+}
+
+// appendCanonicalText quotes a text that could be taken for something else.
+func appendCanonicalText(dst []byte, s string) []byte {
+	ambiguous := s == "" || s == "NULL" || strings.IndexByte("\"[{ ", s[0]) >= 0 || s[len(s)-1] == ' ' ||
+		strings.Contains(s, "  ") || !utf8.ValidString(s)
+	for i := 0; i < len(s) && !ambiguous; i++ {
+		ambiguous = s[i] < ' ' || s[i] == 0x7f
+	}
+	if ambiguous {
+		return strconv.AppendQuote(dst, s)
+	}
+	return append(dst, s...)
+}

@@ -1,0 +1,172 @@
+package file
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// ChangedPolicy is what happens to a file rewritten under its path after it was read.
+type ChangedPolicy uint8
+
+const (
+	ChangedError  ChangedPolicy = iota // an error that names the file
+	ChangedIgnore                      // nothing
+	ChangedReread                      // its rows are added again; none is taken back
+)
+
+// SamePolicy is what happens to a file with the content of one that was read.
+type SamePolicy uint8
+
+const (
+	SameRead SamePolicy = iota
+	SameSkip
+)
+
+// StartingFiles says which files a new query begins with.
+type StartingFiles uint8
+
+const (
+	StartAll StartingFiles = iota
+	StartNew               // only what lands from now on
+)
+
+// CleanPolicy is what happens to files once they were read.
+type CleanPolicy uint8
+
+const (
+	CleanOff CleanPolicy = iota
+	CleanArchive
+	CleanDelete
+)
+
+// ReadOptions are the options of the filesystem connector for reading; those of the
+// format stand beside them in the same WITH (…).
+type ReadOptions struct {
+	Path, Format string
+	Recursive    bool // default true
+	Hive         bool // default true
+	Evolution    codec.Evolution
+
+	MaxFiles, MaxBytes int64 // of one batch; 0: no limit
+	LatestFirst        bool
+	MaxFileAge         time.Duration // 0: no limit
+	MinFileAge         time.Duration
+	DoneMarker         string
+	Starting           StartingFiles
+	Changed            ChangedPolicy
+	Same               SamePolicy
+	Clean              CleanPolicy
+	ArchiveDir         string
+	RescanEvery        time.Duration
+}
+
+// keys are the options by name. idle_after and max_future are the engine's.
+func (o *ReadOptions) keys() []connector.Key {
+	ignored := func(string) error { return nil }
+	return []connector.Key{
+		connector.TextKey("path", &o.Path),
+		connector.TextKey("format", &o.Format),
+		connector.BoolKey("recursive", &o.Recursive),
+		connector.BoolKey("hive_partitioning", &o.Hive),
+		connector.EnumKey("schema_evolution", &o.Evolution, "fail", "ignore", "add"),
+		connector.IntKey("max_files_per_trigger", &o.MaxFiles, 1),
+		connector.BytesKey("max_bytes_per_trigger", &o.MaxBytes),
+		connector.BoolKey("latest_first", &o.LatestFirst),
+		connector.DurationKey("max_file_age", &o.MaxFileAge),
+		connector.DurationKey("min_file_age", &o.MinFileAge),
+		connector.TextKey("done_marker", &o.DoneMarker),
+		connector.EnumKey("starting_files", &o.Starting, "all", "new"),
+		connector.EnumKey("changed_files", &o.Changed, "error", "ignore", "reread"),
+		connector.EnumKey("same_content", &o.Same, "read", "skip"),
+		connector.EnumKey("clean_source", &o.Clean, "off", "archive", "delete"),
+		connector.TextKey("archive_dir", &o.ArchiveDir),
+		connector.DurationKey("rescan_every", &o.RescanEvery),
+		connector.FuncKey("idle_after", "a duration", ignored),
+		connector.FuncKey("max_future", "a duration", ignored),
+		connector.FuncKey("connector", "a connector", ignored),
+	}
+}
+
+// decodeRead reads the connector's own options; rest is the format's.
+func decodeRead(options map[string]string) (o ReadOptions, rest map[string]string, err error) {
+	o = ReadOptions{Recursive: true, Hive: true, RescanEvery: 5 * time.Minute}
+	keys := o.keys()
+	mine, rest := split(options, connector.Names(keys))
+	if err := connector.Decode(mine, keys...); err != nil {
+		return o, nil, err
+	}
+	return o, rest, o.validate()
+}
+
+func (o *ReadOptions) validate() error {
+	wrong := func(key, reason string) error { return &connector.OptionError{Key: key, Reason: reason} }
+	switch {
+	case o.Path == "":
+		return wrong("path", "it is missing: name a file, a directory or a glob")
+	case strings.ContainsRune(o.Path, 0):
+		return wrong("path", "it holds a NUL byte")
+	case o.MaxFiles > 0 && o.MaxBytes > 0:
+		return wrong("max_bytes_per_trigger", "it cannot be used together with max_files_per_trigger")
+	case o.Clean == CleanArchive && o.ArchiveDir == "":
+		return wrong("archive_dir", "clean_source = 'archive' needs it")
+	case o.Clean != CleanArchive && o.ArchiveDir != "":
+		return wrong("archive_dir", "it needs clean_source = 'archive'")
+	case o.RescanEvery == 0:
+		return wrong("rescan_every", "it must be longer than nothing")
+	case strings.Contains(o.DoneMarker, "/") || strings.Count(o.DoneMarker, "*") > 1:
+		return wrong("done_marker", "it is the name of a file, such as _SUCCESS, or a pattern for each file, such as *.done")
+	}
+	o.Path = cleanPath(o.Path)
+	if o.ArchiveDir != "" {
+		o.ArchiveDir = cleanPath(o.ArchiveDir)
+	}
+	return nil
+}
+
+// cleanPath tidies a path without changing what a pattern in it means: a scheme
+// file:// goes, and so do doubled and final slashes.
+func cleanPath(p string) string {
+	p = strings.TrimPrefix(p, "file://")
+	return path.Clean(p)
+}
+
+// WriteOptions are the options of the filesystem connector for writing.
+type WriteOptions struct {
+	Path, Format   string
+	PartitionBy    []string
+	TargetFileSize int64 // 0: one file a batch (and partition)
+}
+
+func (o *WriteOptions) keys() []connector.Key {
+	keys := []connector.Key{
+		connector.TextKey("path", &o.Path),
+		connector.TextKey("format", &o.Format),
+		connector.ListKey("partition_by", &o.PartitionBy),
+		connector.BytesKey("target_file_size", &o.TargetFileSize),
+	}
+	// The query's own, which may or may not have been taken out.
+	for _, name := range []string{"output_mode", "checkpoint", "trigger", "late_rows", "bad_rows", "query_name", "on_failure", "connector"} {
+		keys = append(keys, connector.FuncKey(name, "a value", func(string) error { return nil }))
+	}
+	return keys
+}
+
+func decodeWrite(options map[string]string) (o WriteOptions, rest map[string]string, err error) {
+	keys := o.keys()
+	mine, rest := split(options, connector.Names(keys))
+	if err := connector.Decode(mine, keys...); err != nil {
+		return o, nil, err
+	}
+	switch {
+	case o.Path == "":
+		return o, nil, &connector.OptionError{Key: "path", Reason: "it is missing: name the output directory"}
+	case strings.ContainsRune(o.Path, 0):
+		return o, nil, &connector.OptionError{Key: "path", Reason: "it holds a NUL byte"}
+	}
+	o.Path = cleanPath(o.Path)
+	return o, rest, nil
+}

@@ -1,0 +1,239 @@
+package vfs
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// TempName is the name of the temporary file that WriteAtomic uses for name. It
+// is always the same, so that a left-over is overwritten by the next try and
+// traces are stable; one name is written by one goroutine at a time.
+func TempName(name string) string {
+	dir, base := path.Split(name)
+	return dir + "." + base + ".tmp"
+}
+
+// IsTemp reports whether the last element of name is that of a temporary file,
+// which may be removed whenever no writer runs.
+func IsTemp(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".tmp")
+}
+
+// WriteAtomic gives the file exactly this content, durably. After a crash, or an
+// error, the file has its old content (or is absent as before) or the new one,
+// whole; after a nil return it has the new one. A temporary file may be left.
+func WriteAtomic(fsys FS, name string, data []byte) error {
+	return writeAtomic(fsys, name, func(f File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// WriteAtomicFunc is WriteAtomic with the content written by write, buffered. An
+// error of write is returned as it is and leaves the file as it was.
+func WriteAtomicFunc(fsys FS, name string, write func(w io.Writer) error) error {
+	return writeAtomic(fsys, name, func(f File) error {
+		w := bufio.NewWriterSize(f, 1<<16)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+}
+
+func writeAtomic(fsys FS, name string, write func(File) error) error {
+	tmp := TempName(name)
+	if err := writeSynced(fsys, tmp, write); err != nil {
+		// Tidy, but the first error is the one that counts.
+		_ = fsys.Remove(tmp)
+		return err
+	}
+	// A crash here leaves the temporary file, durable or not; name is as before.
+	if err := fsys.Rename(tmp, name); err != nil {
+		_ = fsys.Remove(tmp)
+		return err
+	}
+	// A crash here leaves the old content or the new one.
+	return SyncDir(fsys, path.Dir(name))
+}
+
+// writeSynced makes the file and returns once its bytes are durable; its name
+// is not, yet.
+func writeSynced(fsys FS, name string, write func(File) error) error {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// SyncDir makes the names in the directory durable.
+func SyncDir(fsys FS, dir string) error {
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := d.Sync(); err != nil {
+		_ = d.Close()
+		return err
+	}
+	return d.Close()
+}
+
+// MkdirAll makes the directory and its missing parents, and syncs the parent of
+// each directory it made: when it returns nil they survive a crash. Directories
+// that were there already are left alone.
+func MkdirAll(fsys FS, dir string) error {
+	dir = path.Clean(dir)
+	var missing []string
+	for d := dir; ; d = path.Dir(d) {
+		info, err := fsys.Stat(d)
+		if err == nil {
+			if !info.IsDir() {
+				return &fs.PathError{Op: "mkdir", Path: d, Err: errNotDir}
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		missing = append(missing, d)
+		if d == path.Dir(d) {
+			break
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if err := SyncDir(fsys, path.Dir(missing[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadFile returns the content of the file.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	// One byte more than the size, so that the read that finds the end does
+	// not grow the slice.
+	data := make([]byte, 0, max(info.Size(), 0)+1)
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+// RemoveAll removes dir and everything in it, links as links. A name that is not
+// there is fine. After a crash any part may be back, until the directories
+// concerned are synced; so do not rely on the order.
+func RemoveAll(fsys FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil && !isNotDir(err):
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			err = RemoveAll(fsys, name)
+		} else {
+			err = removeIfThere(fsys, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return removeIfThere(fsys, dir)
+}
+
+// RemoveTemp removes the temporary files directly in dir. It is for the one
+// writer of the directory, before it writes. A missing directory is fine.
+func RemoveTemp(fsys FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() || !IsTemp(e.Name()) {
+			continue
+		}
+		if err := removeIfThere(fsys, path.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeIfThere(fsys FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Walk calls visit for everything below dir (not for dir itself) in byte order
+// of names, a directory before what is in it. Links are not followed. visit may
+// return fs.SkipDir for a directory; any other error ends the walk and is
+// returned, as is an error of listing.
+func Walk(fsys FS, dir string, visit func(name string, e fs.DirEntry) error) error {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		err := visit(name, e)
+		if errors.Is(err, fs.SkipDir) && e.IsDir() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if err := Walk(fsys, name, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

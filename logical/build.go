@@ -1,0 +1,289 @@
+package logical
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// UnionOf concatenates inputs (UNION ALL), casting columns to their common types.
+func UnionOf(inputs ...Node) (Node, error) {
+	first := inputs[0].Schema().Columns
+	types := make([]arrow.DataType, len(first))
+	for i, c := range first {
+		types[i] = c.DataType
+	}
+	for _, in := range inputs[1:] {
+		columns := in.Schema().Columns
+		if len(columns) != len(first) {
+			return nil, fmt.Errorf("one side has %d columns, the other %d", len(first), len(columns))
+		}
+		for i, c := range columns {
+			t, ok := columnar.Common(types[i], c.DataType)
+			if !ok {
+				return nil, fmt.Errorf("column %d (%s) is %s on one side and %s on the other; cast one of them",
+					i+1, first[i].Name, columnar.TypeName(types[i]), columnar.TypeName(c.DataType))
+			}
+			types[i] = t
+		}
+	}
+	cast := make([]Node, len(inputs))
+	for k, in := range inputs {
+		cast[k] = CastColumns(in, types)
+	}
+	return NewUnion(cast...), nil
+}
+
+// CastColumns makes the columns of n have the given types, by a projection if need be.
+func CastColumns(n Node, types []arrow.DataType) Node {
+	columns := make([]expr.Named, len(types))
+	same := true
+	for i, c := range n.Schema().Columns {
+		if arrow.TypeEqual(c.DataType, types[i]) {
+			columns[i] = expr.Pass(c)
+			continue
+		}
+		same = false
+		columns[i] = expr.As(expr.CastTo(c, types[i]), c.Name)
+	}
+	if same {
+		return n
+	}
+	return NewProject(n, columns)
+}
+
+// Using joins on equality of columns of the same names. The output has each of them
+// once, first (of an outer join: whichever side has it), then the other columns of
+// left and right.
+func Using(reg *function.Registry, kind JoinKind, left, right Node, names []string) (Node, error) {
+	var conds []expr.Expr
+	var merged []expr.Named
+	used := map[expr.ID]bool{}
+	for _, n := range names {
+		l, err := left.Schema().Lookup("", n)
+		if err != nil {
+			return nil, fmt.Errorf("left side: %w", err)
+		}
+		r, err := right.Schema().Lookup("", n)
+		if err != nil {
+			return nil, fmt.Errorf("right side: %w", err)
+		}
+		eq, err := expr.NewCall(reg, "=", l, r)
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, eq)
+		used[l.ID], used[r.ID] = true, true
+		m, err := mergedColumn(reg, kind, l, r)
+		if err != nil {
+			return nil, err
+		}
+		merged = append(merged, m)
+	}
+	join := NewJoin(kind, left, right, expr.All(conds))
+	for _, c := range join.Schema().Columns {
+		if !used[c.ID] {
+			merged = append(merged, expr.Pass(c))
+		}
+	}
+	return NewProject(join, merged), nil
+}
+
+// mergedColumn is the one column that stands for l and r after USING.
+func mergedColumn(reg *function.Registry, kind JoinKind, l, r *expr.Column) (expr.Named, error) {
+	switch kind {
+	case RightJoin:
+		return expr.Pass(r), nil
+	case FullJoin:
+		left, right := *l, *r
+		left.Null, right.Null = true, true
+		e, err := expr.NewCall(reg, "coalesce", &left, &right)
+		if err != nil {
+			return expr.Named{}, err
+		}
+		return expr.As(e, l.Name), nil
+	}
+	return expr.Pass(l), nil
+}
+
+// DeclareWatermark declares column as the event time of input. It must be a
+// TIMESTAMP, the delay not negative, and no other watermark may be in force.
+// label is the stable name in checkpoints; "" takes the column's name.
+func DeclareWatermark(input Node, column *expr.Column, delay time.Duration, label string) (Node, error) {
+	if column.DataType.ID() != arrow.TIMESTAMP {
+		return nil, fmt.Errorf("the watermark column %s is %s; event time must be a TIMESTAMP", column.Name, columnar.TypeName(column.DataType))
+	}
+	if delay < 0 {
+		return nil, fmt.Errorf("the watermark delay %s is negative", delay)
+	}
+	for _, mark := range EventTimes(input) {
+		return nil, fmt.Errorf("the stream already has a watermark (%s); a second one on %s would redefine it", mark.Label, column.Name)
+	}
+	if label == "" {
+		label = column.Name
+	}
+	return NewWatermark(input, column.ID, delay, label), nil
+}
+
+// GroupedData is a DataFrame with its grouping, waiting for the aggregates.
+type GroupedData struct {
+	input *DataFrame
+	keys  []expr.Term
+}
+
+// Agg computes aggregates for every group. The output is the keys, then the
+// aggregates. Terms may compute with aggregates, as in Sum(a).Div(Count()).
+func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
+	return g.input.then("agg", func(d *DataFrame) (Node, error) {
+		keyed, keys, err := d.groupKeys(g.keys)
+		if err != nil {
+			return nil, err
+		}
+		var outputs []expr.Named
+		for _, t := range aggs {
+			n, err := keyed.named(t, true)
+			if err != nil {
+				return nil, err
+			}
+			outputs = append(outputs, n)
+		}
+		return BuildAggregate(keyed.node, keys, outputs)
+	})
+}
+
+// Count counts the rows of every group, as column count.
+func (g *GroupedData) Count() *DataFrame { return g.Agg(expr.Func("count").As("count")) }
+
+// groupKeys types grouping terms. A window becomes a Window node below, and two keys,
+// window_start and window_end.
+func (d *DataFrame) groupKeys(terms []expr.Term) (*DataFrame, []expr.Named, error) {
+	var keys []expr.Named
+	for _, t := range terms {
+		if u, ok := t.Expr.(*expr.Unresolved); ok && u.Window != nil {
+			time, err := d.resolve(expr.Term{Expr: u.Args[0]}, false)
+			if err != nil {
+				return nil, nil, err
+			}
+			spec := *u.Window
+			if spec.Gap != nil {
+				if spec.Gap, err = d.resolve(expr.Term{Expr: spec.Gap}, false); err != nil {
+					return nil, nil, err
+				}
+			}
+			w, err := AssignWindow(d.node, time, spec, nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			d = &DataFrame{node: w, reg: d.reg}
+			keys = append(keys, expr.Pass(w.Start), expr.Pass(w.End))
+			continue
+		}
+		n, err := d.named(t, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys = append(keys, n)
+	}
+	return d, keys, nil
+}
+
+// AssignWindow checks the shape of a window and assigns it to the rows of input.
+func AssignWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.Expr) (*Window, error) {
+	if time.Type().ID() == arrow.DATE32 {
+		time = expr.CastTo(time, columnar.Timestamp)
+	}
+	if time.Type().ID() != arrow.TIMESTAMP {
+		return nil, fmt.Errorf("the time of a window is a TIMESTAMP, but %s is %s", time, columnar.TypeName(time.Type()))
+	}
+	if spec.Gap != nil {
+		if id := spec.Gap.Type().ID(); id != arrow.INTERVAL_MONTH_DAY_NANO && id != arrow.STRING && id != arrow.NULL {
+			return nil, fmt.Errorf("the gap of a session is an INTERVAL or a text, but %s is %s", spec.Gap, columnar.TypeName(spec.Gap.Type()))
+		}
+		return NewWindow(input, time, spec, keys), nil
+	}
+	switch {
+	case spec.Size <= 0:
+		return nil, fmt.Errorf("the size of a window must be positive")
+	case spec.Slide <= 0:
+		return nil, fmt.Errorf("the slide of a window must be positive")
+	case spec.Slide > spec.Size:
+		return nil, fmt.Errorf("the slide of a window may not be longer than its size: rows between windows would be lost")
+	case spec.Start <= -spec.Slide || spec.Start >= spec.Slide:
+		return nil, fmt.Errorf("the start of a window must be shorter than its slide")
+	}
+	return NewWindow(input, time, spec, keys), nil
+}
+
+// BuildAggregate aggregates input by keys and computes outputs, expressions over keys
+// and aggregate calls. The result has the keys, then the outputs.
+func BuildAggregate(input Node, keys, outputs []expr.Named) (Node, error) {
+	var aggs []expr.Named
+	plain := true
+	finish := make([]expr.Named, 0, len(keys)+len(outputs))
+	for _, k := range keys {
+		finish = append(finish, expr.Pass(k.Column()))
+	}
+	for _, o := range outputs {
+		if _, ok := o.Expr.(*expr.Agg); ok {
+			aggs = append(aggs, o)
+			finish = append(finish, expr.Pass(o.Column()))
+			continue
+		}
+		plain = false
+		e, err := ExtractAggregates(o.Expr, keys, &aggs)
+		if err != nil {
+			return nil, err
+		}
+		o.Expr = e
+		finish = append(finish, o)
+	}
+	agg := NewAggregate(input, keys, aggs)
+	if plain {
+		return agg, nil
+	}
+	for _, f := range finish {
+		for _, id := range expr.Columns(f.Expr) {
+			if agg.Schema().Index(id) < 0 {
+				return nil, fmt.Errorf("%s is neither grouped by nor aggregated", f.Expr)
+			}
+		}
+	}
+	return NewProject(agg, finish), nil
+}
+
+// ExtractAggregates replaces the aggregate calls in e by columns, adding those not
+// yet there to aggs, and the key expressions by the keys' columns.
+func ExtractAggregates(e expr.Expr, keys []expr.Named, aggs *[]expr.Named) (expr.Expr, error) {
+	for _, k := range keys {
+		if expr.Equal(e, k.Expr) {
+			return k.Column(), nil
+		}
+	}
+	if a, ok := e.(*expr.Agg); ok {
+		for _, known := range *aggs {
+			if expr.Equal(known.Expr, a) {
+				return known.Column(), nil
+			}
+		}
+		n := expr.As(a, a.String())
+		*aggs = append(*aggs, n)
+		return n.Column(), nil
+	}
+	children := e.Children()
+	if len(children) == 0 {
+		return e, nil
+	}
+	replaced := make([]expr.Expr, len(children))
+	for i, c := range children {
+		var err error
+		if replaced[i], err = ExtractAggregates(c, keys, aggs); err != nil {
+			return nil, err
+		}
+	}
+	return e.WithChildren(replaced), nil
+}

@@ -1,0 +1,236 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// Env is what a connector is opened with.
+type Env struct {
+	// Name is what the statement called the table, stream or sink, for messages.
+	Name string
+	// Options are those of WITH (…), without "connector" and without what belongs
+	// to the query (checkpoint, trigger, watermark and kin).
+	Options map[string]string
+	// Columns are the declared columns of a table or stream without computed ones,
+	// nil if they are to be inferred; for a sink the columns of the rows it will get.
+	Columns *arrow.Schema
+	// Pinned is what an earlier Discover chose, as the checkpoint kept it.
+	Pinned map[string]string
+	// Log is the durable memory of a source.
+	Log BatchLog
+
+	// QueryID is the identity a sink binds its output to.
+	QueryID string
+	// QueryName is how messages call the query, may be "".
+	QueryName string
+	// Checkpoint is where the query's checkpoint is, for messages.
+	Checkpoint string
+	// Committed is how many batches the query's checkpoint says are committed: 0 for
+	// a new one. A sink that should hold them and does not refuses.
+	Committed int64
+	// Mode is the output mode of a sink's query.
+	Mode OutputMode
+
+	FS       vfs.FS
+	Mem      memory.Allocator
+	Location *time.Location // session time zone; nil is UTC
+	Stdout   io.Writer      // of the console sink
+	// Warn is told, once each, what a user should know; nil drops it.
+	Warn func(text string)
+	// Now and Sleep are the clock; nil is the real one.
+	Now   func() time.Time
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// Warnf warns.
+func (e *Env) Warnf(format string, args ...any) {
+	if e.Warn != nil {
+		e.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// Clock is the time now.
+func (e *Env) Clock() time.Time {
+	if e.Now != nil {
+		return e.Now()
+	}
+	return time.Now()
+}
+
+// Wait sleeps for d, or until ctx ends.
+func (e *Env) Wait(ctx context.Context, d time.Duration) error {
+	if e.Sleep != nil {
+		return e.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Discovery is what a stream will deliver.
+type Discovery struct {
+	Schema *arrow.Schema
+	// Pinned is to be stored in the checkpoint and given back in Env.Pinned, so that
+	// the stream keeps its columns.
+	Pinned map[string]string
+}
+
+// Connector makes tables, sources and sinks. A nil function means it has none. Bad
+// options are *OptionError; what makes an output unusable is *RefusedError.
+type Connector struct {
+	Name string
+	Doc  string
+	// Table opens a bounded table.
+	Table func(ctx context.Context, env Env) (Table, error)
+	// Discover finds the columns of a stream without opening it. It returns a
+	// *NoFilesError where they cannot be known yet.
+	Discover func(ctx context.Context, env Env) (Discovery, error)
+	// Source opens a stream; Env.Pinned is what Discover returned, now or at the
+	// first start.
+	Source func(ctx context.Context, env Env) (Source, error)
+	// Sink opens an output.
+	Sink func(ctx context.Context, env Env) (Sink, error)
+}
+
+// Registry maps names to connectors, and knows the names of the file formats. It is
+// filled once and then only read.
+type Registry struct {
+	connectors []Connector
+	formats    []string
+}
+
+// Add registers a connector; a name already taken is an error.
+func (r *Registry) Add(c Connector) error {
+	if _, err := r.Lookup(c.Name); err == nil {
+		return fmt.Errorf("connector %s is already registered", c.Name)
+	}
+	r.connectors = append(r.connectors, c)
+	return nil
+}
+
+// Lookup finds a connector by name, in any case. "" is filesystem.
+func (r *Registry) Lookup(name string) (Connector, error) {
+	if name == "" {
+		name = "filesystem"
+	}
+	for _, c := range r.connectors {
+		if strings.EqualFold(c.Name, name) {
+			return c, nil
+		}
+	}
+	return Connector{}, &OptionError{Key: "connector", Value: name, HasValue: true,
+		Reason: "there is no such connector" + columnar.DidYouMean(name, r.Connectors())}
+}
+
+// Connectors lists the names of the connectors.
+func (r *Registry) Connectors() []string {
+	var names []string
+	for _, c := range r.connectors {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// AddFormats registers names of file formats.
+func (r *Registry) AddFormats(names ...string) { r.formats = append(r.formats, names...) }
+
+// Formats lists the file formats, for read_csv(…) and kin and for messages.
+func (r *Registry) Formats() []string { return slices.Clone(r.formats) }
+
+// Clone returns a copy to which a session's own connectors can be added.
+func (r *Registry) Clone() *Registry {
+	return &Registry{connectors: slices.Clone(r.connectors), formats: slices.Clone(r.formats)}
+}
+
+// Table opens a bounded table of the named connector.
+func (r *Registry) Table(ctx context.Context, name string, env Env) (Table, error) {
+	c, err := r.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Table == nil {
+		return nil, cannot(c, "be read as a table", func(c Connector) bool { return c.Table != nil }, r)
+	}
+	return c.Table(ctx, env)
+}
+
+// Discover finds the columns of a stream of the named connector.
+func (r *Registry) Discover(ctx context.Context, name string, env Env) (Discovery, error) {
+	c, err := r.Lookup(name)
+	if err != nil {
+		return Discovery{}, err
+	}
+	if c.Discover == nil {
+		return Discovery{}, cannot(c, "be read as a stream", func(c Connector) bool { return c.Source != nil }, r)
+	}
+	return c.Discover(ctx, env)
+}
+
+// Source opens a stream of the named connector.
+func (r *Registry) Source(ctx context.Context, name string, env Env) (Source, error) {
+	c, err := r.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Source == nil {
+		return nil, cannot(c, "be read as a stream", func(c Connector) bool { return c.Source != nil }, r)
+	}
+	return c.Source(ctx, env)
+}
+
+// Sink opens an output of the named connector.
+func (r *Registry) Sink(ctx context.Context, name string, env Env) (Sink, error) {
+	c, err := r.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sink == nil {
+		return nil, cannot(c, "be written to", func(c Connector) bool { return c.Sink != nil }, r)
+	}
+	return c.Sink(ctx, env)
+}
+
+func cannot(c Connector, what string, can func(Connector) bool, r *Registry) error {
+	var others []string
+	for _, o := range r.connectors {
+		if can(o) {
+			others = append(others, o.Name)
+		}
+	}
+	return &OptionError{Key: "connector", Value: c.Name, HasValue: true,
+		Reason: fmt.Sprintf("%s cannot %s; %s can", c.Name, what, strings.Join(others, ", "))}
+}
+
+// Limiter is implemented by Sources whose options bound a batch
+// (max_files_per_trigger and kin). The engine passes the bounds to LatestOffset,
+// except where one batch is to hold everything.
+type Limiter interface{ Limit() Limit }
+
+// FileHash is the content hash of an input file, taken while it was read.
+type FileHash struct {
+	Path string `json:"path"`
+	Hash string `json:"hash"`
+}
+
+// Hasher is implemented by Sources that hash what they read. Hashes gives those of
+// (start, end] that were read whole by this process so far, to be stored with the
+// commit; the source forgets them then.
+type Hasher interface {
+	Hashes(start, end Offset) []FileHash
+}

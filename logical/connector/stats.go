@@ -1,0 +1,84 @@
+package connector
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// ScanStats collects what one scan met. It is safe for concurrent use; methods of a
+// nil *ScanStats do nothing.
+type ScanStats struct {
+	Rows           atomic.Int64
+	Bytes          atomic.Int64
+	MalformedRows  atomic.Int64
+	MalformedFiles atomic.Int64
+	FilesPruned    atomic.Int64
+	GroupsPruned   atomic.Int64
+
+	mu    sync.Mutex
+	first []RecordError
+}
+
+// maxSamples is how many bad records are kept for messages.
+const maxSamples = 5
+
+// Malformed counts one bad record and keeps the first few for messages.
+func (s *ScanStats) Malformed(e RecordError) {
+	if s == nil {
+		return
+	}
+	s.MalformedRows.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.first) < maxSamples {
+		s.first = append(s.first, e)
+	}
+}
+
+// Samples returns the first few bad records met.
+func (s *ScanStats) Samples() []RecordError {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]RecordError(nil), s.first...)
+}
+
+// RecordError says that a record, or a whole file, cannot be decoded. Column may be
+// "", Line 0 if unknown.
+type RecordError struct {
+	File   string
+	Line   int64 // 1-based line of a text format, or row of another; 0: the file as a whole
+	Column string
+	Reason string
+	Err    error
+}
+
+func (e *RecordError) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Column != "" {
+		where += ": column " + e.Column
+	}
+	return where + ": " + e.Reason
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// FileChangedError says that an input file is no longer what was logged.
+type FileChangedError struct {
+	Path string
+	Was  FileIdentity
+	Gone bool
+}
+
+func (e *FileChangedError) Error() string {
+	if e.Gone {
+		return fmt.Sprintf("input file %s vanished after it was logged (%d bytes)", e.Path, e.Was.Size)
+	}
+	return fmt.Sprintf("input file %s changed after it was logged (was %d bytes)", e.Path, e.Was.Size)
+}

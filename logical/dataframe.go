@@ -1,0 +1,303 @@
+package logical
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// DataFrame builds a logical plan by Spark's verbs. It is an immutable value: each
+// verb returns a new one. It describes and runs nothing; a Session acts. The first
+// mistake is kept and reported by Plan, and by whatever acts on the DataFrame.
+type DataFrame struct {
+	node Node
+	reg  *function.Registry
+	err  error
+}
+
+// NewDataFrame wraps a plan; reg is where functions are looked up.
+func NewDataFrame(node Node, reg *function.Registry) *DataFrame {
+	return &DataFrame{node: node, reg: reg}
+}
+
+// FailedDataFrame carries an error from where it was made to where it is used.
+func FailedDataFrame(err error) *DataFrame { return &DataFrame{err: err} }
+
+// ReadTable is a DataFrame over a bounded table.
+func ReadTable(name string, table connector.Table, reg *function.Registry) *DataFrame {
+	return NewDataFrame(NewScan(name, name, table), reg)
+}
+
+// Plan is the logical plan, or the first mistake made while building it.
+func (d *DataFrame) Plan() (Node, error) { return d.node, d.err }
+
+// Schema is the output columns; nil after a mistake.
+func (d *DataFrame) Schema() *Schema {
+	if d.err != nil {
+		return nil
+	}
+	return d.node.Schema()
+}
+
+// then applies a verb unless something went wrong before.
+func (d *DataFrame) then(verb string, f func(*DataFrame) (Node, error)) *DataFrame {
+	if d.err != nil {
+		return d
+	}
+	node, err := f(d)
+	if err != nil {
+		return FailedDataFrame(fmt.Errorf("%s: %w", verb, err))
+	}
+	return &DataFrame{node: node, reg: d.reg}
+}
+
+// resolve types a term against the DataFrame's columns.
+func (d *DataFrame) resolve(t expr.Term, aggregates bool) (expr.Expr, error) {
+	if t.Err() != nil {
+		return nil, t.Err()
+	}
+	r := &expr.Resolver{Registry: d.reg, Lookup: d.node.Schema().Lookup, Aggregates: aggregates}
+	return r.Resolve(t.Expr)
+}
+
+// named types a term and gives it its name.
+func (d *DataFrame) named(t expr.Term, aggregates bool) (expr.Named, error) {
+	e, err := d.resolve(t, aggregates)
+	if err != nil {
+		return expr.Named{}, err
+	}
+	return name(e, t.Name), nil
+}
+
+// name is e under a given name; a plain column keeps its ID if it keeps its name.
+func name(e expr.Expr, given string) expr.Named {
+	c, isColumn := e.(*expr.Column)
+	switch {
+	case isColumn && (given == "" || given == c.Name):
+		return expr.Pass(c)
+	case given == "":
+		return expr.As(e, e.String())
+	}
+	return expr.As(e, given)
+}
+
+// Select computes columns.
+func (d *DataFrame) Select(terms ...expr.Term) *DataFrame {
+	return d.then("select", func(d *DataFrame) (Node, error) {
+		columns := make([]expr.Named, len(terms))
+		for i, t := range terms {
+			var err error
+			if columns[i], err = d.named(t, false); err != nil {
+				return nil, err
+			}
+		}
+		return NewProject(d.node, columns), nil
+	})
+}
+
+// WithColumn adds a column, or replaces the one of that name.
+func (d *DataFrame) WithColumn(columnName string, t expr.Term) *DataFrame {
+	return d.then("withColumn", func(d *DataFrame) (Node, error) {
+		added, err := d.named(t.As(columnName), false)
+		if err != nil {
+			return nil, err
+		}
+		var columns []expr.Named
+		replaced := false
+		for _, c := range d.node.Schema().Columns {
+			if c.Name == columnName {
+				columns = append(columns, added)
+				replaced = true
+			} else {
+				columns = append(columns, expr.Pass(c))
+			}
+		}
+		if !replaced {
+			columns = append(columns, added)
+		}
+		return NewProject(d.node, columns), nil
+	})
+}
+
+// Drop leaves columns out; names that do not exist are an error.
+func (d *DataFrame) Drop(names ...string) *DataFrame {
+	return d.then("drop", func(d *DataFrame) (Node, error) {
+		dropped := map[expr.ID]bool{}
+		for _, n := range names {
+			c, err := d.node.Schema().Lookup("", n)
+			if err != nil {
+				return nil, err
+			}
+			dropped[c.ID] = true
+		}
+		var columns []expr.Named
+		for _, c := range d.node.Schema().Columns {
+			if !dropped[c.ID] {
+				columns = append(columns, expr.Pass(c))
+			}
+		}
+		return NewProject(d.node, columns), nil
+	})
+}
+
+// Where keeps the rows for which cond is true.
+func (d *DataFrame) Where(cond expr.Term) *DataFrame {
+	return d.then("where", func(d *DataFrame) (Node, error) {
+		e, err := d.resolve(cond, false)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = expr.NewLogic(expr.And, e); err != nil {
+			return nil, err
+		}
+		return NewFilter(d.node, expr.All(e.Children())), nil
+	})
+}
+
+// As gives the DataFrame a name by which its columns can be qualified.
+func (d *DataFrame) As(alias string) *DataFrame {
+	return d.then("as", func(d *DataFrame) (Node, error) { return NewAlias(d.node, alias), nil })
+}
+
+// Distinct removes equal rows.
+func (d *DataFrame) Distinct() *DataFrame {
+	return d.then("distinct", func(d *DataFrame) (Node, error) { return NewDistinct(d.node, nil, false), nil })
+}
+
+// DropDuplicates keeps the first row, in arrival order, of those equal in columns;
+// without columns, of equal rows.
+func (d *DataFrame) DropDuplicates(columns ...string) *DataFrame {
+	return d.dropDuplicates("dropDuplicates", false, columns)
+}
+
+// DropDuplicatesWithinWatermark is DropDuplicates that forgets a key once the
+// watermark has passed its first event time plus the delay.
+func (d *DataFrame) DropDuplicatesWithinWatermark(columns ...string) *DataFrame {
+	return d.dropDuplicates("dropDuplicatesWithinWatermark", true, columns)
+}
+
+func (d *DataFrame) dropDuplicates(verb string, within bool, names []string) *DataFrame {
+	return d.then(verb, func(d *DataFrame) (Node, error) {
+		var on []expr.Expr
+		for _, n := range names {
+			c, err := d.node.Schema().Lookup("", n)
+			if err != nil {
+				return nil, err
+			}
+			on = append(on, c)
+		}
+		if on == nil && within {
+			for _, c := range d.node.Schema().Columns {
+				on = append(on, c)
+			}
+		}
+		return NewDistinct(d.node, on, within), nil
+	})
+}
+
+// OrderBy sorts: nulls first ascending, last descending.
+func (d *DataFrame) OrderBy(terms ...expr.Term) *DataFrame {
+	return d.then("orderBy", func(d *DataFrame) (Node, error) {
+		keys := make([]SortKey, len(terms))
+		for i, t := range terms {
+			e, err := d.resolve(t, false)
+			if err != nil {
+				return nil, err
+			}
+			keys[i] = SortKey{Expr: e, Descending: t.Descending, NullsFirst: !t.Descending}
+		}
+		return NewSort(d.node, keys, 0), nil
+	})
+}
+
+// Limit keeps the first n rows.
+func (d *DataFrame) Limit(n int64) *DataFrame {
+	return d.then("limit", func(d *DataFrame) (Node, error) {
+		if n < 0 {
+			return nil, fmt.Errorf("%d is negative", n)
+		}
+		return NewLimit(d.node, n, 0), nil
+	})
+}
+
+// Offset skips the first n rows.
+func (d *DataFrame) Offset(n int64) *DataFrame {
+	return d.then("offset", func(d *DataFrame) (Node, error) {
+		if n < 0 {
+			return nil, fmt.Errorf("%d is negative", n)
+		}
+		return NewLimit(d.node, NoLimit, n), nil
+	})
+}
+
+// Union is the rows of both (UNION ALL), by position; types are widened to meet.
+func (d *DataFrame) Union(o *DataFrame) *DataFrame {
+	return d.then("union", func(d *DataFrame) (Node, error) {
+		if o.err != nil {
+			return nil, o.err
+		}
+		return UnionOf(d.node, Refresh(o.node))
+	})
+}
+
+// Join combines rows for which on is true.
+func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
+	return d.then("join", func(d *DataFrame) (Node, error) {
+		if o.err != nil {
+			return nil, o.err
+		}
+		right := Refresh(o.node)
+		both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
+		e, err := both.resolve(on, false)
+		if err != nil {
+			return nil, err
+		}
+		return NewJoin(kind, d.node, right, e), nil
+	})
+}
+
+// JoinUsing joins on equality of columns of the same names, which appear once.
+func (d *DataFrame) JoinUsing(o *DataFrame, kind JoinKind, names ...string) *DataFrame {
+	return d.then("join", func(d *DataFrame) (Node, error) {
+		if o.err != nil {
+			return nil, o.err
+		}
+		if len(names) == 0 {
+			return nil, errors.New("no columns to join on; use Join with a condition, or CrossJoin")
+		}
+		return Using(d.reg, kind, d.node, Refresh(o.node), names)
+	})
+}
+
+// CrossJoin is all pairs of rows.
+func (d *DataFrame) CrossJoin(o *DataFrame) *DataFrame {
+	return d.then("crossJoin", func(d *DataFrame) (Node, error) {
+		if o.err != nil {
+			return nil, o.err
+		}
+		return NewJoin(CrossJoin, d.node, Refresh(o.node), nil), nil
+	})
+}
+
+// WithWatermark declares column as event time, trailing by delay.
+func (d *DataFrame) WithWatermark(column string, delay time.Duration) *DataFrame {
+	return d.then("withWatermark", func(d *DataFrame) (Node, error) {
+		c, err := d.node.Schema().Lookup("", column)
+		if err != nil {
+			return nil, err
+		}
+		return DeclareWatermark(d.node, c, delay, "")
+	})
+}
+
+// GroupBy groups by terms, of which one may be Window or SessionWindow.
+func (d *DataFrame) GroupBy(terms ...expr.Term) *GroupedData {
+	return &GroupedData{input: d, keys: terms}
+}
+
+// Agg aggregates all rows into one.
+func (d *DataFrame) Agg(aggs ...expr.Term) *DataFrame { return d.GroupBy().Agg(aggs...) }

@@ -1,0 +1,274 @@
+package expr
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+)
+
+// Column is a column of the input, by ID.
+type Column struct {
+	leaf
+	ID        ID
+	Qualifier string // table name or alias, for printing and look-up; may be ""
+	Name      string
+	DataType  arrow.DataType
+	Null      bool
+}
+
+func (c *Column) Type() arrow.DataType     { return c.DataType }
+func (c *Column) Nullable() bool           { return c.Null }
+func (c *Column) WithChildren([]Expr) Expr { return c }
+
+// Ref is a column of the input, by position: what physical expressions use.
+type Ref struct {
+	leaf
+	Index    int
+	Name     string
+	DataType arrow.DataType
+	Null     bool
+}
+
+func (r *Ref) Type() arrow.DataType     { return r.DataType }
+func (r *Ref) Nullable() bool           { return r.Null }
+func (r *Ref) WithChildren([]Expr) Expr { return r }
+
+// Literal is one value: an Arrow array of length one. Its memory comes from the Go
+// heap and needs no release.
+type Literal struct {
+	leaf
+	Value arrow.Array
+}
+
+func (l *Literal) Type() arrow.DataType     { return l.Value.DataType() }
+func (l *Literal) Nullable() bool           { return l.Value.IsNull(0) }
+func (l *Literal) WithChildren([]Expr) Expr { return l }
+
+// IsNull says whether the literal is NULL.
+func (l *Literal) IsNull() bool { return l.Value.IsNull(0) || l.Value.DataType().ID() == arrow.NULL }
+
+// Call is a scalar function or operator with a resolved overload; the arguments
+// have exactly the types of the signature.
+type Call struct {
+	Func      *function.Scalar
+	Signature *function.Signature
+	Args      []Expr
+}
+
+func (c *Call) Type() arrow.DataType { return c.Signature.Result }
+func (c *Call) Nullable() bool {
+	if c.Signature.Overload.NullSafe {
+		return !neverNull[c.Func.Name]
+	}
+	for _, a := range c.Args {
+		if a.Nullable() {
+			return true
+		}
+	}
+	return mayReturnNull[c.Func.Name]
+}
+func (c *Call) Children() []Expr { return c.Args }
+func (c *Call) WithChildren(children []Expr) Expr {
+	return &Call{Func: c.Func, Signature: c.Signature, Args: children}
+}
+
+// neverNull lists null-safe functions whose result is never null.
+var neverNull = map[string]bool{"is_null": true, "is_not_null": true, "is_distinct_from": true, "is_not_distinct_from": true}
+
+// mayReturnNull lists functions that return null for arguments that are not. An
+// unknown function of a user's is assumed not to; Nullable is advice, not a promise.
+var mayReturnNull = map[string]bool{"try_divide": true, "try_to_number": true, "element_at": true, "nullif": true}
+
+// Cast converts to another type; Try gives null where a value cannot be converted,
+// otherwise that is an error.
+type Cast struct {
+	Input Expr
+	To    arrow.DataType
+	Try   bool
+}
+
+func (c *Cast) Type() arrow.DataType { return c.To }
+func (c *Cast) Nullable() bool       { return c.Try || c.Input.Nullable() }
+func (c *Cast) Children() []Expr     { return []Expr{c.Input} }
+func (c *Cast) WithChildren(children []Expr) Expr {
+	return &Cast{Input: children[0], To: c.To, Try: c.Try}
+}
+
+// LogicOp is AND or OR.
+type LogicOp uint8
+
+const (
+	And LogicOp = iota
+	Or
+)
+
+func (op LogicOp) String() string { return [...]string{"AND", "OR"}[op] }
+
+// Logic is AND or OR of two or more conditions, with SQL's three values. A later
+// operand is not evaluated for rows the earlier ones decide.
+type Logic struct {
+	Op   LogicOp
+	Args []Expr
+}
+
+func (l *Logic) Type() arrow.DataType { return columnar.Boolean }
+func (l *Logic) Nullable() bool       { return anyNullable(l.Args) }
+func (l *Logic) Children() []Expr     { return l.Args }
+func (l *Logic) WithChildren(children []Expr) Expr {
+	return &Logic{Op: l.Op, Args: children}
+}
+
+// Case is CASE WHEN Whens[0] THEN Thens[0] … ELSE Else END, all results of one
+// type. A branch is evaluated only for the rows that take it. Else may be nil: null.
+type Case struct {
+	Whens []Expr
+	Thens []Expr
+	Else  Expr
+}
+
+func (c *Case) Type() arrow.DataType { return c.Thens[0].Type() }
+func (c *Case) Nullable() bool {
+	return c.Else == nil || c.Else.Nullable() || anyNullable(c.Thens)
+}
+
+// Children are When, Then, When, Then, …, and Else if there is one.
+func (c *Case) Children() []Expr {
+	var out []Expr
+	for i := range c.Whens {
+		out = append(out, c.Whens[i], c.Thens[i])
+	}
+	if c.Else != nil {
+		out = append(out, c.Else)
+	}
+	return out
+}
+
+func (c *Case) WithChildren(children []Expr) Expr {
+	n := &Case{}
+	for i := range c.Whens {
+		n.Whens = append(n.Whens, children[2*i])
+		n.Thens = append(n.Thens, children[2*i+1])
+	}
+	if c.Else != nil {
+		n.Else = children[len(children)-1]
+	}
+	return n
+}
+
+// In is value IN (list), all of one type; the list may hold any expressions.
+// NOT IN is Not around it.
+type In struct {
+	Value Expr
+	List  []Expr
+}
+
+func (i *In) Type() arrow.DataType { return columnar.Boolean }
+func (i *In) Nullable() bool       { return i.Value.Nullable() || anyNullable(i.List) }
+func (i *In) Children() []Expr     { return append([]Expr{i.Value}, i.List...) }
+func (i *In) WithChildren(children []Expr) Expr {
+	return &In{Value: children[0], List: children[1:]}
+}
+
+// Agg is an aggregate call. It stands only in logical.Aggregate.
+type Agg struct {
+	Func      *function.Aggregate
+	Signature *function.AggregateSignature
+	Args      []Expr
+	Distinct  bool
+	Filter    Expr // only rows for which it is true count; nil: all
+}
+
+func (a *Agg) Type() arrow.DataType { return a.Signature.Result }
+func (a *Agg) Nullable() bool       { return a.Func.Name != "count" && a.Func.Name != "count_if" }
+func (a *Agg) Children() []Expr {
+	if a.Filter != nil {
+		return append(append([]Expr(nil), a.Args...), a.Filter)
+	}
+	return a.Args
+}
+func (a *Agg) WithChildren(children []Expr) Expr {
+	n := *a
+	n.Args = children[:len(a.Args):len(a.Args)]
+	if a.Filter != nil {
+		n.Filter = children[len(children)-1]
+	}
+	return &n
+}
+
+func anyNullable(list []Expr) bool {
+	for _, e := range list {
+		if e.Nullable() {
+			return true
+		}
+	}
+	return false
+}
+
+// Named is an expression with the name and ID its value has downstream. For a plain
+// Column that is passed through under its own name the ID stays the column's.
+type Named struct {
+	Expr Expr
+	Name string
+	ID   ID
+	// Qualifier makes the output column answer to qualifier.name as well.
+	Qualifier string
+	// Hidden columns are not part of SELECT * and not of the final result.
+	Hidden bool
+}
+
+// As names e and gives it a fresh ID.
+func As(e Expr, name string) Named { return Named{Expr: e, Name: name, ID: NewID()} }
+
+// Pass passes a column through as it is.
+func Pass(c *Column) Named {
+	return Named{Expr: c, Name: c.Name, ID: c.ID, Qualifier: c.Qualifier}
+}
+
+// Column is the downstream column that n makes.
+func (n Named) Column() *Column {
+	return &Column{ID: n.ID, Qualifier: n.Qualifier, Name: n.Name, DataType: n.Expr.Type(), Null: n.Expr.Nullable()}
+}
+
+// sameNode compares two nodes without their children.
+func sameNode(a, b Expr) bool {
+	switch x := a.(type) {
+	case *Column:
+		y, ok := b.(*Column)
+		return ok && x.ID == y.ID
+	case *Ref:
+		y, ok := b.(*Ref)
+		return ok && x.Index == y.Index && arrow.TypeEqual(x.DataType, y.DataType)
+	case *Literal:
+		y, ok := b.(*Literal)
+		return ok && arrow.TypeEqual(x.Type(), y.Type()) && array.Equal(x.Value, y.Value)
+	case *Call:
+		y, ok := b.(*Call)
+		return ok && x.Func.Name == y.Func.Name && arrow.TypeEqual(x.Type(), y.Type())
+	case *Cast:
+		y, ok := b.(*Cast)
+		return ok && x.Try == y.Try && arrow.TypeEqual(x.To, y.To)
+	case *Logic:
+		y, ok := b.(*Logic)
+		return ok && x.Op == y.Op
+	case *Case:
+		y, ok := b.(*Case)
+		return ok && len(x.Whens) == len(y.Whens) && (x.Else == nil) == (y.Else == nil)
+	case *In:
+		_, ok := b.(*In)
+		return ok
+	case *Agg:
+		y, ok := b.(*Agg)
+		return ok && x.Func.Name == y.Func.Name && x.Distinct == y.Distinct && (x.Filter == nil) == (y.Filter == nil)
+	case *Name:
+		y, ok := b.(*Name)
+		return ok && *x == *y
+	case *Unresolved:
+		y, ok := b.(*Unresolved)
+		return ok && x.Func == y.Func && x.Distinct == y.Distinct
+	}
+	panic(fmt.Sprintf("bug: unknown expression node %T", a))
+}

@@ -1,0 +1,192 @@
+package expr
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+)
+
+// Resolver turns unresolved expressions into typed ones.
+type Resolver struct {
+	Registry *function.Registry
+	// Lookup finds a column by name.
+	Lookup func(qualifier, name string) (*Column, error)
+	// Aggregates says whether aggregate calls are allowed.
+	Aggregates bool
+}
+
+// Resolve types e from its leaves up. A resolved expression comes back as it is.
+func (r *Resolver) Resolve(e Expr) (Expr, error) {
+	switch x := e.(type) {
+	case *Name:
+		return r.Lookup(x.Qualifier, x.Name)
+	case *Unresolved:
+		args, err := r.resolveAll(x.Args)
+		if err != nil {
+			return nil, err
+		}
+		return r.resolveCall(x, args)
+	}
+	children := e.Children()
+	if len(children) == 0 {
+		return e, nil
+	}
+	resolved, err := r.resolveAll(children)
+	if err != nil {
+		return nil, err
+	}
+	return e.WithChildren(resolved), nil
+}
+
+func (r *Resolver) resolveAll(list []Expr) ([]Expr, error) {
+	out := make([]Expr, len(list))
+	for i, e := range list {
+		var err error
+		if out[i], err = r.Resolve(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// The names under which Terms carry what is not a registry function.
+const (
+	andName  = "\x00and"
+	orName   = "\x00or"
+	inName   = "\x00in"
+	caseName = "\x00case"
+	castName = "\x00cast"
+)
+
+func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
+	switch u.Func {
+	case andName:
+		return NewLogic(And, args...)
+	case orName:
+		return NewLogic(Or, args...)
+	case inName:
+		return NewIn(args[0], args[1:])
+	case caseName:
+		return resolveCase(args)
+	case castName:
+		return NewCast(args[0], u.Type(), false)
+	}
+	if _, ok := r.Registry.Aggregate(u.Func); !ok {
+		return NewCall(r.Registry, u.Func, args...)
+	}
+	if !r.Aggregates {
+		return nil, fmt.Errorf("aggregate function %s cannot stand here", u.Func)
+	}
+	filter := u.Filter
+	if filter != nil {
+		var err error
+		if filter, err = r.Resolve(filter); err != nil {
+			return nil, err
+		}
+	}
+	return NewAgg(r.Registry, u.Func, u.Distinct, filter, args...)
+}
+
+// resolveCase gets condition, value, condition, value, …, and a last value for else.
+func resolveCase(args []Expr) (Expr, error) {
+	var whens, thens []Expr
+	for len(args) > 1 {
+		whens, thens, args = append(whens, args[0]), append(thens, args[1]), args[2:]
+	}
+	var otherwise Expr
+	if len(args) == 1 {
+		otherwise = args[0]
+	}
+	return NewCase(whens, thens, otherwise)
+}
+
+// NewLogic is AND or OR of conditions.
+func NewLogic(op LogicOp, args ...Expr) (Expr, error) {
+	out := make([]Expr, len(args))
+	for i, a := range args {
+		c, err := condition(a, op.String())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = c
+	}
+	return &Logic{Op: op, Args: out}, nil
+}
+
+// condition accepts a BOOLEAN, and NULL as one.
+func condition(e Expr, where string) (Expr, error) {
+	switch e.Type().ID() {
+	case arrow.BOOL:
+		return e, nil
+	case arrow.NULL:
+		return CastTo(e, columnar.Boolean), nil
+	}
+	return nil, fmt.Errorf("%s needs a condition, but %s is %s", where, e, columnar.TypeName(e.Type()))
+}
+
+// NewIn is value IN (list), all cast to their common type.
+func NewIn(value Expr, list []Expr) (Expr, error) {
+	all, err := unifyTypes("IN", append([]Expr{value}, list...))
+	if err != nil {
+		return nil, err
+	}
+	return &In{Value: all[0], List: all[1:]}, nil
+}
+
+// NewCase is CASE WHEN whens THEN thens ELSE otherwise END; the results are cast to
+// their common type; otherwise may be nil.
+func NewCase(whens, thens []Expr, otherwise Expr) (Expr, error) {
+	c := &Case{}
+	for _, w := range whens {
+		cond, err := condition(w, "WHEN")
+		if err != nil {
+			return nil, err
+		}
+		c.Whens = append(c.Whens, cond)
+	}
+	results := append([]Expr(nil), thens...)
+	if otherwise != nil {
+		results = append(results, otherwise)
+	}
+	results, err := unifyTypes("CASE", results)
+	if err != nil {
+		return nil, err
+	}
+	c.Thens = results[:len(thens)]
+	if otherwise != nil {
+		c.Else = results[len(thens)]
+	}
+	return c, nil
+}
+
+// NewCast casts e to dt; try makes what cannot be cast null. Casts that never work
+// are refused.
+func NewCast(e Expr, dt arrow.DataType, try bool) (Expr, error) {
+	if arrow.TypeEqual(e.Type(), dt) {
+		return e, nil
+	}
+	if !function.CanCast(e.Type(), dt) {
+		return nil, fmt.Errorf("cannot cast %s from %s to %s", e, columnar.TypeName(e.Type()), columnar.TypeName(dt))
+	}
+	return &Cast{Input: e, To: dt, Try: try}, nil
+}
+
+// unifyTypes casts all to their common type.
+func unifyTypes(where string, list []Expr) ([]Expr, error) {
+	common := list[0].Type()
+	for _, e := range list[1:] {
+		t, ok := columnar.Common(common, e.Type())
+		if !ok {
+			return nil, fmt.Errorf("%s mixes %s and %s; cast one of them", where, columnar.TypeName(common), columnar.TypeName(e.Type()))
+		}
+		common = t
+	}
+	out := make([]Expr, len(list))
+	for i, e := range list {
+		out[i] = CastTo(e, common)
+	}
+	return out, nil
+}

@@ -1,0 +1,165 @@
+package logical
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// Scan reads a bounded table.
+type Scan struct {
+	noExprs
+	Name  string // as the query wrote it, for EXPLAIN
+	Table connector.Table
+	// Positions are the columns read, positions in Table.Schema; Output are the plan's
+	// columns for them, one each.
+	Positions []int
+	Output    *Schema
+	// Filters are pushed conditions over Output columns (or over columns of the table
+	// that are not read any more: then over Full). They are evaluated by the scan.
+	Filters []expr.Expr
+	// Full is the columns of the whole table, position by position, with their IDs.
+	Full *Schema
+	// Limit is how many rows are wanted, 0: all.
+	Limit int64
+}
+
+// NewScan reads all columns of a table; the columns get fresh IDs and qualifier.
+func NewScan(name, qualifier string, table connector.Table) *Scan {
+	full := freshSchema(qualifier, table.Schema())
+	return &Scan{Name: name, Table: table, Positions: identity(len(full.Columns)), Output: full, Full: full}
+}
+
+func freshSchema(qualifier string, s *arrow.Schema) *Schema {
+	out := &Schema{}
+	for _, f := range s.Fields() {
+		out.Columns = append(out.Columns, &expr.Column{ID: expr.NewID(), Qualifier: qualifier, Name: f.Name, DataType: f.Type, Null: true})
+	}
+	return out
+}
+
+func identity(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (s *Scan) Schema() *Schema            { return s.Output }
+func (s *Scan) Children() []Node           { return nil }
+func (s *Scan) WithChildren([]Node) Node   { return s }
+func (s *Scan) WithExprs([]expr.Expr) Node { return s }
+func (s *Scan) String() string {
+	return "Scan " + s.Name + scanDetails(s.Output, s.Full, s.Filters, s.Limit)
+}
+
+// WithPositions returns s reading only the given positions of the table.
+func (s *Scan) WithPositions(positions []int) *Scan {
+	n := *s
+	n.Positions, n.Output = positions, pick(s.Full, positions)
+	return &n
+}
+
+// WithFilters returns s with other pushed filters.
+func (s *Scan) WithFilters(filters []expr.Expr) *Scan {
+	n := *s
+	n.Filters = filters
+	return &n
+}
+
+// WithLimit returns s with another row limit.
+func (s *Scan) WithLimit(limit int64) *Scan {
+	n := *s
+	n.Limit = limit
+	return &n
+}
+
+func pick(full *Schema, positions []int) *Schema {
+	out := &Schema{Columns: make([]*expr.Column, len(positions))}
+	for i, p := range positions {
+		out.Columns[i] = full.Columns[p]
+	}
+	return out
+}
+
+func scanDetails(output, full *Schema, filters []expr.Expr, limit int64) string {
+	var sb strings.Builder
+	fmt.Fprintf(&sb, " columns=[%s]", strings.Join(output.Names(), ", "))
+	if len(filters) > 0 {
+		fmt.Fprintf(&sb, " filters=[%s]", expr.List(filters))
+	}
+	if limit > 0 {
+		fmt.Fprintf(&sb, " limit=%d", limit)
+	}
+	return sb.String()
+}
+
+// StreamScan reads the new data of a stream: in a micro-batch its (start, end].
+type StreamScan struct {
+	noExprs
+	Stream    *Stream
+	Positions []int
+	Output    *Schema
+	Filters   []expr.Expr
+	Full      *Schema
+}
+
+// NewStreamScan reads all columns of a stream; the columns get fresh IDs.
+func NewStreamScan(qualifier string, stream *Stream) *StreamScan {
+	full := freshSchema(qualifier, stream.Schema)
+	return &StreamScan{Stream: stream, Positions: identity(len(full.Columns)), Output: full, Full: full}
+}
+
+func (s *StreamScan) Schema() *Schema            { return s.Output }
+func (s *StreamScan) Children() []Node           { return nil }
+func (s *StreamScan) WithChildren([]Node) Node   { return s }
+func (s *StreamScan) WithExprs([]expr.Expr) Node { return s }
+func (s *StreamScan) String() string {
+	return "StreamScan " + s.Stream.Name + scanDetails(s.Output, s.Full, s.Filters, 0)
+}
+
+// WithPositions returns s reading only the given positions of the stream.
+func (s *StreamScan) WithPositions(positions []int) *StreamScan {
+	n := *s
+	n.Positions, n.Output = positions, pick(s.Full, positions)
+	return &n
+}
+
+// WithFilters returns s with other pushed filters.
+func (s *StreamScan) WithFilters(filters []expr.Expr) *StreamScan {
+	n := *s
+	n.Filters = filters
+	return &n
+}
+
+// Values is rows written in the query. Rows hold expressions without columns; all
+// rows have the types of Output. No row and no column are both allowed: VALUES of
+// one empty row is the input of SELECT without FROM.
+type Values struct {
+	Rows   [][]expr.Expr
+	Output *Schema
+}
+
+func (v *Values) Schema() *Schema          { return v.Output }
+func (v *Values) Children() []Node         { return nil }
+func (v *Values) WithChildren([]Node) Node { return v }
+func (v *Values) Exprs() []expr.Expr {
+	var out []expr.Expr
+	for _, r := range v.Rows {
+		out = append(out, r...)
+	}
+	return out
+}
+func (v *Values) WithExprs(exprs []expr.Expr) Node {
+	n := &Values{Output: v.Output, Rows: make([][]expr.Expr, len(v.Rows))}
+	for i, r := range v.Rows {
+		n.Rows[i], exprs = exprs[:len(r):len(r)], exprs[len(r):]
+	}
+	return n
+}
+func (v *Values) String() string { return fmt.Sprintf("Values rows=%d", len(v.Rows)) }

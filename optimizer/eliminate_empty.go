@@ -1,0 +1,65 @@
+package optimizer
+
+import (
+	"slices"
+
+	"github.com/tidemill/tidemill/logical"
+)
+
+// EliminateEmpty replaces what cannot have rows by no rows: filters that are never
+// true, LIMIT 0, joins and unions of empty inputs. A plan that reads a stream is left
+// alone: the stream is read, and its watermark moves, all the same.
+var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.Node, error) {
+	if isEmpty(n) || len(n.Children()) == 0 || logical.IsStreaming(n) {
+		return n, nil
+	}
+	switch x := n.(type) {
+	case *logical.Filter:
+		if v, known := boolean(x.Cond); known && v != yes || isEmpty(x.Input) {
+			return emptyLike(n), nil
+		}
+	case *logical.Limit:
+		if x.Count == 0 || isEmpty(x.Input) {
+			return emptyLike(n), nil
+		}
+	case *logical.Aggregate:
+		if len(x.Keys) > 0 && isEmpty(x.Input) {
+			return emptyLike(n), nil
+		}
+	case *logical.Project, *logical.Sort, *logical.Distinct, *logical.Window:
+		if isEmpty(n.Children()[0]) {
+			return emptyLike(n), nil
+		}
+	case *logical.Join:
+		if joinIsEmpty(x) {
+			return emptyLike(n), nil
+		}
+	case *logical.Union:
+		return withoutEmptyInputs(x), nil
+	}
+	return n, nil
+}}
+
+func joinIsEmpty(j *logical.Join) bool {
+	left, right := isEmpty(j.Left), isEmpty(j.Right)
+	switch j.Kind {
+	case logical.InnerJoin, logical.CrossJoin, logical.SemiJoin:
+		return left || right
+	case logical.LeftJoin, logical.AntiJoin:
+		return left
+	case logical.RightJoin:
+		return right
+	}
+	return left && right
+}
+
+func withoutEmptyInputs(u *logical.Union) logical.Node {
+	inputs := slices.DeleteFunc(slices.Clone(u.Inputs), isEmpty)
+	switch len(inputs) {
+	case len(u.Inputs):
+		return u
+	case 0:
+		return emptyLike(u)
+	}
+	return u.WithChildren(inputs)
+}

@@ -1,0 +1,21 @@
+package optimizer
+
+import (
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// RewriteDistinct makes DISTINCT of whole rows an aggregation without aggregates:
+// one operator, one kind of state.
+var RewriteDistinct Rule = rule{"rewrite_distinct", func(n logical.Node) (logical.Node, error) {
+	d, ok := n.(*logical.Distinct)
+	if !ok || d.On != nil || d.WithinWatermark || d.State != "" {
+		return n, nil
+	}
+	in := d.Input.Schema().Columns
+	keys := make([]expr.Named, len(in))
+	for i, c := range in {
+		keys[i] = expr.Pass(c)
+	}
+	return logical.NewAggregate(d.Input, keys, nil), nil
+}}

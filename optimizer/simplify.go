@@ -1,0 +1,231 @@
+package optimizer
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// Simplify applies the laws of three-valued logic: AND and OR are flattened, TRUE,
+// FALSE and repeated operands drop out, NOT moves into comparisons, CASE loses
+// branches that cannot be taken, a filter that is always true goes.
+var Simplify Rule = rule{"simplify", func(n logical.Node) (logical.Node, error) {
+	m, err := logical.TransformExprs(n, func(e expr.Expr) (expr.Expr, error) { return simplify(e), nil })
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := m.(*logical.Filter); ok {
+		if v, known := boolean(f.Cond); known && v == yes {
+			return f.Input, nil
+		}
+	}
+	return m, nil
+}}
+
+// truth is one of SQL's three values.
+type truth uint8
+
+const (
+	no truth = iota
+	yes
+	unknown
+)
+
+// boolean is the value of a literal condition; known is false for anything else.
+func boolean(e expr.Expr) (v truth, known bool) {
+	l, ok := e.(*expr.Literal)
+	switch {
+	case !ok:
+		return 0, false
+	case l.IsNull():
+		return unknown, true
+	}
+	b, ok := l.Value.(*array.Boolean)
+	switch {
+	case !ok:
+		return 0, false
+	case b.Value(0):
+		return yes, true
+	}
+	return no, true
+}
+
+func simplify(e expr.Expr) expr.Expr {
+	switch x := e.(type) {
+	case *expr.Logic:
+		return simplifyLogic(x)
+	case *expr.Call:
+		if x.Func.Name == "not" {
+			return simplifyNot(x)
+		}
+	case *expr.Case:
+		return simplifyCase(x)
+	case *expr.Cast:
+		if in, ok := x.Input.(*expr.Literal); ok && in.IsNull() {
+			return nullLiteral(x.To)
+		}
+	}
+	return e
+}
+
+// simplifyLogic flattens nested operands of the same operator, drops neutral and
+// repeated ones, and stops at one that decides.
+func simplifyLogic(l *expr.Logic) expr.Expr {
+	decides, neutral := no, yes
+	if l.Op == expr.Or {
+		decides, neutral = yes, no
+	}
+	var kept []expr.Expr
+	changed := false
+	for _, a := range flatten(l) {
+		v, known := boolean(a)
+		repeated := slices.ContainsFunc(kept, func(k expr.Expr) bool { return expr.Equal(k, a) }) && !isVolatile(a)
+		switch {
+		case known && v == decides:
+			return booleanLiteral(decides == yes)
+		case known && v == neutral, repeated:
+			changed = true
+		default:
+			kept = append(kept, a)
+		}
+	}
+	switch {
+	case len(kept) == 0:
+		return booleanLiteral(neutral == yes)
+	case len(kept) == 1:
+		return kept[0]
+	case changed || len(kept) != len(l.Args):
+		return factor(&expr.Logic{Op: l.Op, Args: kept})
+	}
+	return factor(l)
+}
+
+func flatten(l *expr.Logic) []expr.Expr {
+	var out []expr.Expr
+	for _, a := range l.Args {
+		if inner, ok := a.(*expr.Logic); ok && inner.Op == l.Op {
+			out = append(out, flatten(inner)...)
+		} else {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// factor turns (a AND b) OR (a AND c) into a AND (b OR c), which filter push-down and
+// join conditions can use. Only conditions that cannot fail are moved to the front.
+func factor(l *expr.Logic) expr.Expr {
+	if l.Op != expr.Or {
+		return l
+	}
+	branches := make([][]expr.Expr, len(l.Args))
+	for i, a := range l.Args {
+		branches[i] = expr.Conjuncts(a)
+	}
+	var common []expr.Expr
+	for _, c := range branches[0] {
+		everywhere := !isFallible(c) && !isVolatile(c)
+		for _, b := range branches[1:] {
+			everywhere = everywhere && contains(b, c)
+		}
+		if everywhere {
+			common = append(common, c)
+		}
+	}
+	if len(common) == 0 {
+		return l
+	}
+	var rest []expr.Expr
+	for _, b := range branches {
+		left := slices.DeleteFunc(slices.Clone(b), func(c expr.Expr) bool { return contains(common, c) })
+		if len(left) == 0 {
+			return expr.All(common) // this branch asks for nothing more
+		}
+		rest = append(rest, expr.All(left))
+	}
+	return expr.All(append(common, &expr.Logic{Op: expr.Or, Args: rest}))
+}
+
+func contains(list []expr.Expr, e expr.Expr) bool {
+	return slices.ContainsFunc(list, func(x expr.Expr) bool { return expr.Equal(x, e) })
+}
+
+// negated are the comparisons NOT turns into each other.
+var negated = map[string]string{
+	"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+	"is_null": "is_not_null", "is_not_null": "is_null",
+	"is_distinct_from": "is_not_distinct_from", "is_not_distinct_from": "is_distinct_from",
+}
+
+func simplifyNot(c *expr.Call) expr.Expr {
+	switch x := c.Args[0].(type) {
+	case *expr.Literal:
+		switch v, _ := boolean(x); v {
+		case yes:
+			return booleanLiteral(false)
+		case no:
+			return booleanLiteral(true)
+		}
+		return nullLiteral(columnar.Boolean)
+	case *expr.Call:
+		if x.Func.Name == "not" {
+			return x.Args[0]
+		}
+		if other, ok := negated[x.Func.Name]; ok {
+			return withFunction(x, other, c)
+		}
+	case *expr.Logic:
+		op := expr.And
+		if x.Op == expr.And {
+			op = expr.Or
+		}
+		args := make([]expr.Expr, len(x.Args))
+		for i, a := range x.Args {
+			args[i] = simplifyNot(&expr.Call{Func: c.Func, Signature: c.Signature, Args: []expr.Expr{a}})
+		}
+		return &expr.Logic{Op: op, Args: args}
+	}
+	return c
+}
+
+// withFunction calls another built-in over the arguments of c, which have the right
+// types already; fallback stands where it cannot be resolved.
+func withFunction(c *expr.Call, name string, fallback expr.Expr) expr.Expr {
+	e, err := expr.NewCall(builtins(), name, c.Args...)
+	if err != nil {
+		return fallback
+	}
+	return e
+}
+
+func simplifyCase(c *expr.Case) expr.Expr {
+	n := &expr.Case{Else: c.Else}
+	for i, w := range c.Whens {
+		v, known := boolean(w)
+		switch {
+		case known && v != yes:
+			continue
+		case known:
+			if len(n.Whens) == 0 {
+				return c.Thens[i]
+			}
+			n.Else = c.Thens[i]
+			return n
+		}
+		n.Whens = append(n.Whens, w)
+		n.Thens = append(n.Thens, c.Thens[i])
+	}
+	switch {
+	case len(n.Whens) == len(c.Whens):
+		return c
+	case len(n.Whens) > 0:
+		return n
+	case c.Else != nil:
+		return c.Else
+	}
+	return nullLiteral(c.Type())
+}
