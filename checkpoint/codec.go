@@ -184,3 +184,38 @@ func layOut(data []byte, depth int) []byte {
 	}
 	return append(out, '\n')
 }
+
+// A sealed file is JSON alone, with a member for the checksum: "xxh3:" and the
+// HashBytes of the same file with that member empty.
+
+// seal returns v as a sealed file. v must always have JSON.
+func seal[T any](v T, checksum func(*T) *string) []byte {
+	*checksum(&v) = ""
+	*checksum(&v) = "xxh3:" + HashBytes(mustPretty(v))
+	return mustPretty(v)
+}
+
+// unseal reads a sealed file. Only the bytes that seal writes are accepted, so that
+// no changed byte goes unnoticed.
+func unseal[T any](name string, data []byte, checksum func(*T) *string) (T, error) {
+	var v, none T
+	if len(data) == 0 {
+		return none, corrupt(name, NoBatch, "the file is empty", nil)
+	}
+	if err := unmarshal(data, &v); err != nil {
+		return none, corrupt(name, NoBatch, "the content cannot be read", err)
+	}
+	if _, err := marshal(v); err != nil || !bytes.Equal(data, seal(v, checksum)) {
+		return none, corrupt(name, NoBatch, "the checksum does not match the content", err)
+	}
+	return v, nil
+}
+
+// mustPretty is marshalPretty for values that always have JSON.
+func mustPretty(v any) []byte {
+	data, err := marshalPretty(v)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return data
+}

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -123,25 +122,23 @@ func newDir(fsys vfs.FS, dir string, opts Options) *Dir {
 
 func (d *Dir) open() error {
 	meta, err := readMetadata(d.fs, d.path)
-	fresh := false
+	if err == nil {
+		d.meta = meta
+		return d.tidy()
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if fresh, err = d.isNew(); err != nil {
-			return err
-		}
-		if fresh {
-			meta, err = d.newMetadata(d.opts.ID)
-		} else {
+		fresh, newErr := d.isNew()
+		switch {
+		case newErr != nil:
+			return newErr
+		case fresh:
+			meta, err = d.newMetadata(d.opts.ID), nil
+		default:
 			meta, err = d.rescueMetadata(corrupt(d.file(metadataName), NoBatch, "the file is missing", nil))
 		}
 	case errors.Is(err, ErrCorrupt):
-		fresh = false
 		meta, err = d.rescueMetadata(err)
-	default:
-		if err == nil {
-			d.meta = meta
-			return d.tidy()
-		}
 	}
 	if err != nil {
 		return err
@@ -183,11 +180,11 @@ func (d *Dir) isNew() (bool, error) {
 	return fresh, nil
 }
 
-func (d *Dir) newMetadata(id string) (Metadata, error) {
+func (d *Dir) newMetadata(id string) Metadata {
 	if id == "" {
 		id = newID()
 	}
-	return Metadata{ID: id, FormatVersion: FormatVersion, Engine: d.opts.Engine}, nil
+	return Metadata{ID: id, FormatVersion: FormatVersion, Engine: d.opts.Engine}
 }
 
 // newID makes a random UUID (version 4).
@@ -208,7 +205,7 @@ func (d *Dir) rescueMetadata(cause error) (Metadata, error) {
 		func() (int64, string, error) { n, e, err := d.prepared.Latest(); return n, e.Offsets.Query, err },
 	} {
 		if n, id, err := find(); err == nil && n != NoBatch && id != "" {
-			return d.newMetadata(id)
+			return d.newMetadata(id), nil
 		}
 	}
 	return Metadata{}, cause
@@ -261,23 +258,10 @@ func removeTemp(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-func encodeMetadata(m Metadata) []byte {
-	m.Checksum = ""
-	m.Checksum = "xxh3:" + HashBytes(mustPretty(m))
-	return mustPretty(m)
-}
+func encodeMetadata(m Metadata) []byte { return seal(m, metadataChecksum) }
 
-// mustPretty is marshalPretty for values that always have JSON.
-func mustPretty(v any) []byte {
-	data, err := marshalPretty(v)
-	if err != nil {
-		panic("bug: " + err.Error())
-	}
-	return data
-}
+func metadataChecksum(m *Metadata) *string { return &m.Checksum }
 
-// readMetadata reads the file metadata. Only the bytes that encodeMetadata writes
-// are accepted, so that no changed byte goes unnoticed.
 func readMetadata(fsys vfs.FS, dir string) (Metadata, error) {
 	name := path.Join(dir, metadataName)
 	data, err := vfs.ReadFile(fsys, name)
@@ -288,15 +272,10 @@ func readMetadata(fsys vfs.FS, dir string) (Metadata, error) {
 }
 
 func decodeMetadata(name string, data []byte) (Metadata, error) {
-	var m Metadata
-	if err := unmarshal(data, &m); err != nil {
-		return Metadata{}, corrupt(name, NoBatch, "the content cannot be read", err)
-	}
-	again, err := marshalPretty(m)
-	if err != nil || !bytes.Equal(data, again) || !bytes.Equal(data, encodeMetadata(m)) {
-		return Metadata{}, corrupt(name, NoBatch, "the checksum does not match the content", nil)
-	}
+	m, err := unseal(name, data, metadataChecksum)
 	switch {
+	case err != nil:
+		return Metadata{}, err
 	case m.FormatVersion > FormatVersion:
 		return Metadata{}, incompatible(name, (&versionError{m.FormatVersion}).Error())
 	case m.FormatVersion < 1 || m.ID == "":

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -79,10 +80,7 @@ func (s *segments) list() (live, stale []segment, err error) {
 		all = append(all, seg)
 	}
 	slices.SortFunc(all, func(a, b segment) int {
-		if a.from != b.from {
-			return int(min(max(a.from-b.from, -1), 1))
-		}
-		return int(min(max(b.to-a.to, -1), 1))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
 	})
 	for _, seg := range all {
 		last := len(live) - 1
@@ -251,21 +249,27 @@ func (s *segments) each(after, upto int64, visit func(connector.LogEntry) bool) 
 	if err != nil {
 		return err
 	}
+	_, err = s.eachOf(live, after, upto, visit)
+	return err
+}
+
+// eachOf is each over listed segments; it reports whether visit wants more.
+func (s *segments) eachOf(live []segment, after, upto int64, visit func(connector.LogEntry) bool) (bool, error) {
 	for _, seg := range live {
 		if seg.to <= after || seg.from > upto {
 			continue
 		}
 		entries, err := s.read(seg)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, e := range entries {
 			if e.ID > after && e.ID <= upto && !visit(e) {
-				return nil
+				return false, nil
 			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // everything is an upper bound for each.

@@ -132,28 +132,19 @@ func (l *SourceLog) Range(after, upto int64) iter.Seq2[connector.LogEntry, error
 // each visits segments, then single files. The lock is not held while visiting: a
 // source may Put while it reads.
 func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool) error {
-	// Singles are listed first: one that is joined meanwhile is in a segment then.
-	l.mu.Lock()
-	ids, err := listIDs(l.fs, l.dir)
-	l.mu.Unlock()
+	ids, live, err := l.list()
 	if err != nil {
 		return err
 	}
-	last, stopped := after, false
-	err = l.segs.each(after, upto, func(e connector.LogEntry) bool {
-		last = e.ID
-		stopped = !visit(e)
-		return !stopped
-	})
-	if err != nil || stopped {
+	more, err := l.segs.eachOf(live, after, upto, visit)
+	if err != nil || !more {
 		return err
 	}
-	folded, err := l.segs.last()
-	if err != nil {
-		return err
+	if n := len(live); n > 0 {
+		after = max(after, live[n-1].to)
 	}
 	for _, id := range ids {
-		if id <= max(last, folded) || id > upto {
+		if id <= after || id > upto {
 			continue
 		}
 		data, err := l.get(id)
@@ -165,6 +156,19 @@ func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool)
 		}
 	}
 	return nil
+}
+
+// list returns the single files and the segments. Singles are listed first: one
+// that is joined meanwhile, by a query beside an inspection, is in a segment then.
+func (l *SourceLog) list() ([]int64, []segment, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids, err := listIDs(l.fs, l.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	live, _, err := l.segs.list()
+	return ids, live, err
 }
 
 // Withdraw removes the entries after a number, the newest first, durably: the batch

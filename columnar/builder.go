@@ -288,12 +288,24 @@ func appendNested(b array.Builder, dt arrow.DataType, v any) error {
 	return nil
 }
 
+// IsNull says whether value i of a is null: also in a column of type NULL, of which
+// Arrow's own IsNull says false, and where a dictionary's code names a null.
+func IsNull(a arrow.Array, i int) bool {
+	switch a := a.(type) {
+	case *array.Null:
+		return true
+	case *array.Dictionary:
+		return a.IsNull(i) || a.Dictionary().IsNull(a.GetValueIndex(i))
+	}
+	return a.IsNull(i)
+}
+
 // Value is value i of a as a Go value: nil for NULL, bool, int8 to int64, float32,
 // float64, string, []byte (a copy), decimal128.Num, arrow.Date32, arrow.Time64,
 // arrow.Timestamp, arrow.MonthDayNanoInterval, []any for an ARRAY or a STRUCT,
 // [][2]any for a MAP.
 func Value(a arrow.Array, i int) any {
-	if a.IsNull(i) {
+	if IsNull(a, i) {
 		return nil
 	}
 	switch a := a.(type) {
@@ -433,7 +445,7 @@ func Broadcast(mem memory.Allocator, d Datum, rows int) arrow.Array {
 		a.Retain()
 		return a
 	}
-	if a.IsNull(0) || a.DataType().ID() == arrow.NULL {
+	if IsNull(a, 0) {
 		return Nulls(mem, a.DataType(), rows)
 	}
 	switch t := a.DataType().(type) {

@@ -33,7 +33,7 @@ func (d Datum) Array() arrow.Array { return d.array }
 func (d Datum) IsConstant() bool { return d.constant }
 
 // IsNullConstant says whether d is the constant NULL.
-func (d Datum) IsNullConstant() bool { return d.constant && d.array.IsNull(0) }
+func (d Datum) IsNullConstant() bool { return d.constant && IsNull(d.array, 0) }
 
 // Type is the type of the values; a dictionary type if the column is encoded.
 func (d Datum) Type() arrow.DataType { return d.array.DataType() }

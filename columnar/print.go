@@ -20,7 +20,7 @@ import (
 // is UTC), floats in the shortest form that reads back, decimals exactly, nested
 // values as JSON. A null appends nothing.
 func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
-	if a.IsNull(i) {
+	if IsNull(a, i) {
 		return dst
 	}
 	switch a := a.(type) {
@@ -50,7 +50,7 @@ func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 // decimals as numbers, binary as base64, floats that are not finite as text,
 // structs as objects, maps as objects with their keys as text; null is null.
 func AppendJSON(dst []byte, a arrow.Array, i int) []byte {
-	if a.IsNull(i) {
+	if IsNull(a, i) {
 		return append(dst, "null"...)
 	}
 	switch a := a.(type) {
@@ -431,7 +431,7 @@ func align(rows [][]string) string {
 // AppendCanonical appends value i of a as Text writes it. loc is the clock of
 // timestamps; nil writes them as RFC 3339 in UTC.
 func AppendCanonical(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
-	if a.IsNull(i) {
+	if IsNull(a, i) {
 		return append(dst, "NULL"...)
 	}
 	switch a := a.(type) {

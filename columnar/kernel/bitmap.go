@@ -218,3 +218,6 @@ func selectWord(rows []int32, at int, base int32, w uint64) int {
 	}
 	return at
 }
+
+// countBits counts the set bits among the first n of raw.
+func countBits(raw []byte, n int) int { return bitutil.CountSetBits(raw, 0, n) }

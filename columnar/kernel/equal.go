@@ -26,7 +26,7 @@ func EqualPairs(a, b arrow.Array, ar, br []int32, nullsEqual bool) ([]int32, []i
 		return equalInts(Values[int32](a), Values[int32](b), ar, br)
 	case arrow.INT64, arrow.TIMESTAMP, arrow.TIME64:
 		return equalInts(Values[int64](a), Values[int64](b), ar, br)
-	case arrow.DECIMAL128, arrow.INTERVAL_MONTH_DAY_NANO:
+	case arrow.DECIMAL128:
 		return equalInts(Values[wide](a), Values[wide](b), ar, br)
 	case arrow.STRING, arrow.BINARY:
 		return equalBytes(bytesOf(a), bytesOf(b), ar, br)
@@ -63,7 +63,7 @@ func equalPairsSlow(a, b arrow.Array, ar, br []int32, nullsEqual bool) ([]int32,
 	for i, x := range ar {
 		y := br[i]
 		ar[k], br[k] = x, y
-		xn, yn := isNull(a, int(x)), isNull(b, int(y))
+		xn, yn := columnar.IsNull(a, int(x)), columnar.IsNull(b, int(y))
 		if xn || yn {
 			if xn && yn && nullsEqual {
 				k++
@@ -75,17 +75,6 @@ func equalPairsSlow(a, b arrow.Array, ar, br []int32, nullsEqual bool) ([]int32,
 		}
 	}
 	return ar[:k], br[:k]
-}
-
-// isNull says whether value i of a is null, also by way of a dictionary.
-func isNull(a arrow.Array, i int) bool {
-	if a.IsNull(i) {
-		return true
-	}
-	if d, ok := a.(*array.Dictionary); ok {
-		return d.Dictionary().IsNull(int(columnar.DictionaryCodes(d)[i]))
-	}
-	return a.DataType().ID() == arrow.NULL
 }
 
 // compareValues orders two values of one type that are not null: text by bytes, NaN
@@ -153,7 +142,7 @@ func compareLists(a arrow.Array, i int, b arrow.Array, j int) int {
 
 // compareNullable is compareValues with null below every value and equal to itself.
 func compareNullable(a arrow.Array, i int, b arrow.Array, j int) int {
-	an, bn := isNull(a, i), isNull(b, j)
+	an, bn := columnar.IsNull(a, i), columnar.IsNull(b, j)
 	if an || bn {
 		return int(b2i(bn)) - int(b2i(an))
 	}

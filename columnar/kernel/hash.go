@@ -105,7 +105,12 @@ func hashValues(dst []uint64, a arrow.Array) {
 		hashFloats(dst, a.Float32Values())
 	case *array.Float64:
 		hashFloats(dst, a.Float64Values())
-	case *array.Decimal128, *array.MonthDayNanoInterval:
+	case *array.MonthDayNanoInterval:
+		for i, v := range a.MonthDayNanoIntervalValues()[:len(dst)] {
+			days, nanos := normalInterval(v)
+			dst[i] = hash64(hash64(dst[i], uint64(days)), uint64(nanos))
+		}
+	case *array.Decimal128:
 		for i, v := range Values[wide](a)[:len(dst)] {
 			dst[i] = hash64(hash64(dst[i], v[0]), v[1])
 		}

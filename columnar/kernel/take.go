@@ -46,7 +46,7 @@ func hasNegative(rows []int32) bool {
 
 // take is Take, told whether any number is negative.
 func take(mem memory.Allocator, a arrow.Array, rows []int32, nullable bool) (arrow.Array, error) {
-	if nullable && a.Len() == 0 { // nothing to clamp a negative number to
+	if len(rows) == 0 || a.Len() == 0 { // the latter with negative numbers alone
 		return nullsLike(mem, a, len(rows)), nil
 	}
 	n := len(rows)

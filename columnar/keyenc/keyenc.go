@@ -3,6 +3,7 @@ package keyenc
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -193,6 +194,10 @@ func fixedWidth(dt arrow.DataType) int {
 // measure adds the encoded size of each row to sizes.
 func (w *writer) measure(sizes []int) {
 	switch {
+	case w.width > 0 && w.array.NullN() == 0:
+		for i := range sizes {
+			sizes[i] += 1 + w.width
+		}
 	case w.width > 0:
 		for i := range sizes {
 			if w.array.IsValid(i) {
@@ -242,44 +247,84 @@ func (w *writer) text(i int) (v []byte, ok bool) {
 
 // write puts each row's bytes at at[row] and moves at[row] past them.
 func (w *writer) write(dst []byte, at []int) {
-	null := nullFirst
-	if w.order.NullsLast {
-		null = nullLast
+	switch {
+	case w.width == 8:
+		w.writeWords(dst, at)
+	case w.width > 0:
+		for i, p := range at {
+			if !w.mark(dst, at, i, w.array.IsValid(i)) {
+				continue
+			}
+			putFixed(dst[p+1:p+1+w.width], w.array, i, w.order.Exact)
+			w.finish(dst, at, i, p+1+w.width)
+		}
+	case w.array.DataType().ID() == arrow.NULL:
+		for i := range at {
+			w.mark(dst, at, i, false)
+		}
+	case columnar.IsNested(w.array.DataType()):
+		for i, p := range at {
+			if w.mark(dst, at, i, w.array.IsValid(i)) {
+				w.finish(dst, at, i, p+1+copy(dst[p+1:], w.cells[i]))
+			}
+		}
+	default:
+		for i, p := range at {
+			v, ok := w.text(i)
+			if w.mark(dst, at, i, ok) {
+				w.finish(dst, at, i, p+1+putText(dst[p+1:], v))
+			}
+		}
 	}
-	for i, p := range at {
-		from := p + 1
-		switch {
-		case w.width > 0:
-			if w.array.IsNull(i) {
-				dst[p] = null
-				at[i] = from
-				continue
-			}
-			putFixed(dst[from:from+w.width], w.array, i, w.order.Exact)
-			at[i] = from + w.width
-		case w.cells != nil:
-			if w.array.IsNull(i) {
-				dst[p] = null
-				at[i] = from
-				continue
-			}
-			at[i] = from + copy(dst[from:], w.cells[i])
-		default:
-			v, ok := []byte(nil), false
-			if w.array.DataType().ID() != arrow.NULL {
-				v, ok = w.text(i)
-			}
-			if !ok {
-				dst[p] = null
-				at[i] = from
-				continue
-			}
-			at[i] = from + putText(dst[from:], v)
+}
+
+// mark writes the marker of row i and moves at[i] past it; valid is returned.
+func (w *writer) mark(dst []byte, at []int, i int, valid bool) bool {
+	marker := present
+	if !valid {
+		marker = nullFirst
+		if w.order.NullsLast {
+			marker = nullLast
 		}
+	}
+	dst[at[i]] = marker
+	at[i]++
+	return valid
+}
+
+// finish inverts the value bytes of row i, which end at end, if the order descends.
+func (w *writer) finish(dst []byte, at []int, i, end int) {
+	if w.order.Desc {
+		invert(dst[at[i]:end])
+	}
+	at[i] = end
+}
+
+// writeWords is write for eight-byte values, the commonest keys.
+func (w *writer) writeWords(dst []byte, at []int) {
+	d := w.array.Data()
+	if len(at) == 0 {
+		return
+	}
+	values := arrow.Uint64Traits.CastFromBytes(d.Buffers()[1].Bytes())[d.Offset() : d.Offset()+d.Len()]
+	flip := uint64(1) << 63
+	if w.order.Desc {
+		flip = ^flip
+	}
+	float := w.array.DataType().ID() == arrow.FLOAT64
+	nulls := w.array.NullN() > 0
+	for i, v := range values {
+		if nulls && w.array.IsNull(i) {
+			w.mark(dst, at, i, false)
+			continue
+		}
+		if float {
+			v = float64Bits(math.Float64frombits(v), w.order.Exact) ^ 1<<63
+		}
+		p := at[i]
 		dst[p] = present
-		if w.order.Desc {
-			invert(dst[from:at[i]])
-		}
+		binary.BigEndian.PutUint64(dst[p+1:], v^flip)
+		at[i] = p + 9
 	}
 }
 

@@ -392,7 +392,7 @@ func removeStale(fsys vfs.FS, dir string, names manifestNames) error {
 
 // compactionDue says whether the entries since the last compact file outnumber half
 // of what that holds.
-func compactionDue(names manifestNames, compacted int) bool {
+func compactionDue(names manifestNames) bool {
 	const least = 64
-	return len(names.entries) > max(least, compacted/2)
+	return int64(len(names.entries)) > max(least, (names.compact+1)/2)
 }

@@ -251,15 +251,15 @@ func newConverter(n *node, zone *time.Location) converter {
 	a := annotationOf(n.element)
 	switch n.typ.ID() {
 	case arrow.INT8:
-		return narrow[int8](putInt8)
+		return narrow(arrow.Int8Traits.CastFromBytes)
 	case arrow.INT16:
 		if a.unsigned {
-			return narrowUnsigned(math.MaxUint8, putInt16)
+			return narrowUnsigned(math.MaxUint8, arrow.Int16Traits.CastFromBytes)
 		}
-		return narrow[int16](putInt16)
+		return narrow(arrow.Int16Traits.CastFromBytes)
 	case arrow.INT32:
 		if a.unsigned {
-			return narrowUnsigned(math.MaxUint16, putInt32)
+			return narrowUnsigned(math.MaxUint16, arrow.Int32Traits.CastFromBytes)
 		}
 	case arrow.INT64:
 		if n.physical == format.Int32 {
@@ -288,32 +288,33 @@ func convertSame(dst, src []byte, _ int) error {
 	return nil
 }
 
-func putInt8(dst []byte, i int, v int32)  { dst[i] = byte(v) }
-func putInt16(dst []byte, i int, v int32) { binary.LittleEndian.PutUint16(dst[2*i:], uint16(v)) }
-func putInt32(dst []byte, i int, v int32) { binary.LittleEndian.PutUint32(dst[4*i:], uint32(v)) }
-
-// narrow stores 32-bit values that fit T. These columns are rare.
-func narrow[T int8 | int16](put func([]byte, int, int32)) converter {
+// narrow stores 32-bit values that fit T.
+func narrow[T int8 | int16](out func([]byte) []T) converter {
 	return func(dst, src []byte, n int) error {
-		for i := range n {
+		d, bad := out(dst)[:n], int32(0)
+		for i := range d {
 			v := int32(binary.LittleEndian.Uint32(src[4*i:]))
-			if int32(T(v)) != v {
-				return errRange
-			}
-			put(dst, i, v)
+			d[i] = T(v)
+			bad |= int32(T(v)) ^ v
+		}
+		if bad != 0 {
+			return errRange
 		}
 		return nil
 	}
 }
 
-func narrowUnsigned(limit uint32, put func([]byte, int, int32)) converter {
+// narrowUnsigned stores unsigned 32-bit values of at most limit.
+func narrowUnsigned[T int16 | int32](limit uint32, out func([]byte) []T) converter {
 	return func(dst, src []byte, n int) error {
-		for i := range n {
+		d, largest := out(dst)[:n], uint32(0)
+		for i := range d {
 			v := binary.LittleEndian.Uint32(src[4*i:])
-			if v > limit {
-				return errRange
-			}
-			put(dst, i, int32(v))
+			d[i] = T(v)
+			largest = max(largest, v)
+		}
+		if largest > limit {
+			return errRange
 		}
 		return nil
 	}

@@ -153,4 +153,3 @@ func (w *thriftWalker) skip(n uint64) bool {
 	w.pos += int(n)
 	return true
 }
-

@@ -37,8 +37,6 @@ func newWidening(from, to arrow.DataType) (widening, error) {
 		return widenDate, nil
 	case arrow.DECIMAL128:
 		return widenDecimal(from.(*arrow.Decimal128Type), to)
-	case arrow.NULL:
-		return func(dst, _ []byte, n int) error { clear(dst); return nil }, nil
 	}
 	return nil, fmt.Errorf("it is %s in the file, wanted is %s", columnar.TypeName(from), columnar.TypeName(to))
 }
@@ -102,7 +100,11 @@ func widenDecimal(from *arrow.Decimal128Type, to arrow.DataType) (widening, erro
 			return nil
 		}, nil
 	}
-	factor := decimal128.GetScaleMultiplier(int(to.(*arrow.Decimal128Type).Scale - from.Scale))
+	more := to.(*arrow.Decimal128Type).Scale - from.Scale
+	if more < 0 {
+		return nil, fmt.Errorf("it is %s in the file, which has more decimal places than %s", columnar.TypeName(from), columnar.TypeName(to))
+	}
+	factor := decimal128.GetScaleMultiplier(int(more))
 	return func(dst, src []byte, n int) error {
 		d, s := arrow.Decimal128Traits.CastFromBytes(dst)[:n], arrow.Decimal128Traits.CastFromBytes(src)[:n]
 		for i, v := range s {

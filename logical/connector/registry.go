@@ -234,3 +234,9 @@ type FileHash struct {
 type Hasher interface {
 	Hashes(start, end Offset) []FileHash
 }
+
+// Rewriter is implemented by sinks of whole results (output_mode = 'complete').
+// NeedsRewrite says that the table the checkpoint believes in is gone: the engine runs
+// one more batch, with or without new data, to write it again. LastBatch still counts
+// what was committed.
+type Rewriter interface{ NeedsRewrite() bool }

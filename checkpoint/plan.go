@@ -1,0 +1,313 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// Plan is plan.json: what of a query its checkpoint depends on. Operators and
+// sources have names that come from their kind and keys, not from their position,
+// so that a query may change around them.
+type Plan struct {
+	Operators []Operator `json:"operators"`
+	Sources   []Source   `json:"sources"`
+	// Settings are the pinned settings.
+	Settings map[string]string `json:"settings"`
+	Checksum string            `json:"checksum"`
+}
+
+// Operator is a stateful operator.
+type Operator struct {
+	Name string `json:"name"` // agg(window_start)
+	Kind string `json:"kind"` // stateStoreSave, dedupe, …
+	// Fingerprint stands for what the state means: keys, aggregates, join
+	// condition. Text tells it to people; it is not compared.
+	Fingerprint string       `json:"fingerprint"`
+	Text        string       `json:"text"`
+	Tables      []StateTable `json:"tables"`
+}
+
+// StateTable is one table of an operator's state.
+type StateTable struct {
+	Name  string  `json:"name"`
+	Key   []Field `json:"key"`
+	Value []Field `json:"value"`
+}
+
+// Field is a column. Names of value columns may change, types may not.
+type Field struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+}
+
+// Source is a stream the query reads.
+type Source struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // filesystem, …
+	// Identity is what must not change: for files the path.
+	Identity string `json:"identity"`
+	// Schemas are the pinned columns, a version each time they were widened,
+	// empty for a source whose columns are declared.
+	Schemas []SourceSchema `json:"schemas"`
+}
+
+// SourceSchema is a version of the pinned columns of a source.
+type SourceSchema struct {
+	Version int64   `json:"version"`
+	Columns []Field `json:"columns"`
+	// Options are pinned findings beside the columns, such as header.
+	Options map[string]string `json:"options"`
+}
+
+// Fingerprint stands for everything that Compare looks at.
+func (p Plan) Fingerprint() string {
+	p.Checksum = ""
+	p.Sources = slices.Clone(p.Sources)
+	for i := range p.Sources {
+		p.Sources[i].Schemas = nil
+	}
+	p.Operators = slices.Clone(p.Operators)
+	for i := range p.Operators {
+		p.Operators[i].Text = ""
+	}
+	return HashBytes(mustPretty(p))
+}
+
+// Verdict is what a changed query means for a part of its checkpoint.
+type Verdict string
+
+// The verdicts. A refused part keeps the query from starting on the checkpoint.
+const (
+	Kept    Verdict = "kept"
+	Refused Verdict = "refused"
+)
+
+// Finding is the verdict on one operator, source or setting.
+type Finding struct {
+	Part    string // operator, source, setting
+	Name    string
+	Verdict Verdict
+	Text    string // for Refused: what changed, and how
+}
+
+// Compare says what a query with the plan now keeps of a checkpoint made with the
+// plan p, in the order of p, then what is new.
+func (p Plan) Compare(now Plan) []Finding {
+	var found []Finding
+	add := func(part, name, text string) {
+		verdict := Kept
+		if text != "" {
+			verdict = Refused
+			text = fmt.Sprintf("%s %s: %s", part, name, text)
+		}
+		found = append(found, Finding{Part: part, Name: name, Verdict: verdict, Text: text})
+	}
+	for _, was := range p.Operators {
+		add("operator", was.Name, compareOperator(was, now.Operators))
+	}
+	for _, is := range now.Operators {
+		if !slices.ContainsFunc(p.Operators, func(o Operator) bool { return o.Name == is.Name }) {
+			add("operator", is.Name, "it is new; its state would lack the rows of the batches before")
+		}
+	}
+	for _, was := range p.Sources {
+		add("source", was.Name, compareSource(was, now.Sources))
+	}
+	for _, is := range now.Sources {
+		if !slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Name == is.Name }) {
+			add("source", is.Name, "it is new; the checkpoint has no position for it")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(union(p.Settings, now.Settings))) {
+		was, is := p.Settings[key], now.Settings[key]
+		text := ""
+		if was != is {
+			text = fmt.Sprintf("it was %q and is now %q", was, is)
+		}
+		add("setting", key, text)
+	}
+	return found
+}
+
+func union(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// compareOperator says how the operator changed, "" if it did not.
+func compareOperator(was Operator, all []Operator) string {
+	i := slices.IndexFunc(all, func(o Operator) bool { return o.Name == was.Name })
+	if i < 0 {
+		return "it is gone from the query"
+	}
+	is := all[i]
+	switch {
+	case was.Kind != is.Kind:
+		return fmt.Sprintf("it was %s and is now %s", was.Kind, is.Kind)
+	case was.Fingerprint != is.Fingerprint && was.Text != is.Text:
+		return fmt.Sprintf("it was %s and is now %s", was.Text, is.Text)
+	case was.Fingerprint != is.Fingerprint:
+		return "its meaning changed"
+	}
+	for _, table := range was.Tables {
+		j := slices.IndexFunc(is.Tables, func(t StateTable) bool { return t.Name == table.Name })
+		if j < 0 {
+			return fmt.Sprintf("its state table %s is gone", table.Name)
+		}
+		if text := compareFields("key", table.Key, is.Tables[j].Key); text != "" {
+			return text
+		}
+		if text := compareFields("state", table.Value, is.Tables[j].Value); text != "" {
+			return text
+		}
+	}
+	if len(is.Tables) > len(was.Tables) {
+		return "its state has a new table"
+	}
+	return ""
+}
+
+// compareFields compares columns by position: names may differ, types may not, and
+// what may hold nulls must stay so.
+func compareFields(what string, was, is []Field) string {
+	if len(was) != len(is) {
+		return fmt.Sprintf("its %s columns were (%s) and are now (%s)", what, fieldList(was), fieldList(is))
+	}
+	for i, w := range was {
+		switch {
+		case w.Type != is[i].Type:
+			return fmt.Sprintf("%s column %s was %s and is now %s", what, w.Name, w.Type, is[i].Type)
+		case w.Nullable && !is[i].Nullable:
+			return fmt.Sprintf("%s column %s could be null and no longer can", what, w.Name)
+		}
+	}
+	return ""
+}
+
+func fieldList(fields []Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = f.Name + " " + f.Type
+	}
+	return strings.Join(parts, ", ")
+}
+
+func compareSource(was Source, all []Source) string {
+	i := slices.IndexFunc(all, func(s Source) bool { return s.Name == was.Name })
+	if i < 0 {
+		return "it is gone from the query"
+	}
+	is := all[i]
+	switch {
+	case was.Kind != is.Kind:
+		return fmt.Sprintf("it was %s and is now %s", was.Kind, is.Kind)
+	case was.Identity != is.Identity:
+		return fmt.Sprintf("it was %q and is now %q", was.Identity, is.Identity)
+	}
+	return ""
+}
+
+// CheckPlan compares the query's plan with plan.json and gives ErrIncompatible,
+// naming every operator, source and setting that was refused. In a checkpoint
+// without batches it writes plan.json. If plan.json is lost or damaged it is
+// written again, provided the newest entry of the log has the fingerprint of now.
+//
+// The pinned schemas of sources are not compared: they are read with Plan before
+// the query is planned. On a checkpoint that has them, now may come with more
+// (widened columns), which are written.
+func (d *Dir) CheckPlan(now Plan) error {
+	was, err := d.Plan()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrCorrupt):
+		return d.rescuePlan(now, err)
+	case err != nil:
+		return err
+	}
+	var refused []string
+	for _, f := range was.Compare(now) {
+		if f.Verdict == Refused {
+			refused = append(refused, f.Text)
+		}
+	}
+	if len(refused) == 0 {
+		if samePlan(was, now) {
+			return nil
+		}
+		return d.writePlan(now)
+	}
+	if empty, err := d.noBatches(); err != nil || empty {
+		return errors.Join(err, d.writePlan(now))
+	}
+	return incompatible(d.path, refused...)
+}
+
+func samePlan(a, b Plan) bool {
+	return HashBytes(seal(a, planChecksum)) == HashBytes(seal(b, planChecksum))
+}
+
+// rescuePlan writes plan.json for a checkpoint that has none that can be read.
+func (d *Dir) rescuePlan(now Plan, cause error) error {
+	empty, err := d.noBatches()
+	if err != nil {
+		return err
+	}
+	if empty {
+		return d.writePlan(now)
+	}
+	logged := ""
+	if n, e, err := d.offsets.Latest(); err == nil && n != NoBatch {
+		logged = e.Plan
+	} else if n, c, err := d.commits.Latest(); err == nil && n != NoBatch {
+		logged = c.Offsets.Plan
+	}
+	switch {
+	case logged == now.Fingerprint():
+		return d.writePlan(now)
+	case errors.Is(cause, fs.ErrNotExist):
+		return corrupt(d.file(planName), NoBatch, "the file is missing, and the query is not the one of the newest batch", nil)
+	}
+	return cause
+}
+
+// noBatches reports whether no batch was ever planned here.
+func (d *Dir) noBatches() (bool, error) {
+	offsets, err := d.offsets.IDs()
+	if err != nil {
+		return false, err
+	}
+	commits, err := d.commits.IDs()
+	if err != nil {
+		return false, err
+	}
+	last, err := d.history.Last()
+	return len(offsets) == 0 && len(commits) == 0 && last == NoBatch, err
+}
+
+// Plan reads plan.json: fs.ErrNotExist if there is none yet, ErrCorrupt if it is
+// damaged.
+func (d *Dir) Plan() (Plan, error) { return readPlan(d.fs, d.file(planName)) }
+
+func planChecksum(p *Plan) *string { return &p.Checksum }
+
+func readPlan(fsys vfs.FS, name string) (Plan, error) {
+	data, err := vfs.ReadFile(fsys, name)
+	if err != nil {
+		return Plan{}, err
+	}
+	return unseal(name, data, planChecksum)
+}
+
+func (d *Dir) writePlan(p Plan) error {
+	return vfs.WriteAtomic(d.fs, d.file(planName), seal(p, planChecksum))
+}

@@ -1,0 +1,272 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// StateDir is the directory of an operator's state files. Different operators have
+// different ones.
+func (d *Dir) StateDir(operator string) string { return stateDir(d.path, operator) }
+
+func stateDir(dir, operator string) string {
+	return path.Join(dir, stateName, operatorDirName(operator))
+}
+
+// maxDirName bounds the names of operator directories; systems end at 255 bytes.
+const maxDirName = 120
+
+// operatorDirName makes a name that is safe on every filesystem: letters, digits
+// and a few signs stay, the rest is written %XX. Names that only differ in case, or
+// are long, get a hash, too.
+func operatorDirName(operator string) string {
+	var b strings.Builder
+	plain := true
+	for i := 0; i < len(operator); i++ {
+		c := operator[i]
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == ',' || c == '(' || c == ')' || c == '=':
+			b.WriteByte(c)
+		case 'A' <= c && c <= 'Z':
+			b.WriteByte(c)
+			plain = false
+		case c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	name := b.String()
+	if plain && len(name) <= maxDirName && name != "" && !strings.HasSuffix(name, ".tmp") {
+		return name
+	}
+	return name[:min(len(name), maxDirName)] + "-" + HashBytes([]byte(operator))[:8]
+}
+
+// stateSuffix ends the names of state files: any Parquet tool opens them.
+const stateSuffix = ".parquet"
+
+// StateFileName is the name of a state file in its operator's directory:
+//
+//	groups.000000000013.change.parquet
+//	groups.000000000008-000000000013.change.parquet   (of several batches)
+//	groups.000000000013.snapshot.parquet
+//
+// The number is the version it leads to. The same arguments give the same name, so
+// a batch that is run again overwrites what it left.
+func StateFileName(table string, kind FileKind, from, to int64) string {
+	if kind == Change && from != to-1 {
+		return fmt.Sprintf("%s.%012d-%012d.%s%s", table, from, to, kind, stateSuffix)
+	}
+	return fmt.Sprintf("%s.%012d.%s%s", table, to, kind, stateSuffix)
+}
+
+// StatePath is the path of a state file.
+func (d *Dir) StatePath(operator string, f StateFile) string {
+	return path.Join(d.StateDir(operator), f.Name)
+}
+
+// WriteState writes a state file of the operator, durably. file says table, kind
+// and versions (and rows and eviction bound, if they are known before; write may
+// set them through what it closes over, and the caller after); name, size and hash
+// are filled in. After a crash the file is there whole or not at all; nothing
+// believes in it before prepared/N names it.
+func (d *Dir) WriteState(operator string, file StateFile, write func(w io.Writer) error) (StateFile, error) {
+	dir := d.StateDir(operator)
+	if err := vfs.MkdirAll(d.fs, dir); err != nil {
+		return file, err
+	}
+	file.Name = StateFileName(file.Table, file.Kind, file.From, file.To)
+	sum := hashWriter{h: xxh3.New()}
+	err := vfs.WriteAtomicFunc(d.fs, path.Join(dir, file.Name), func(w io.Writer) error {
+		sum.w = w
+		return write(&sum)
+	})
+	if err != nil {
+		return file, err
+	}
+	file.Size = sum.size
+	file.Hash = sum.hash()
+	return file, nil
+}
+
+// hashWriter hashes what passes through it.
+type hashWriter struct {
+	w    io.Writer
+	h    *xxh3.Hasher
+	size int64
+}
+
+func (w *hashWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	_, _ = w.h.Write(p[:n])
+	w.size += int64(n)
+	return n, err
+}
+
+func (w *hashWriter) hash() string {
+	sum := w.h.Sum128().Bytes()
+	return fmt.Sprintf("%x", sum[:])
+}
+
+// OpenState opens a state file for reading after it checked its size and hash:
+// ErrCorrupt if it is missing or not what the commit names.
+func (d *Dir) OpenState(operator string, file StateFile) (vfs.File, error) {
+	if err := checkStateFile(d.fs, d.StateDir(operator), file); err != nil {
+		return nil, err
+	}
+	return d.fs.Open(d.StatePath(operator, file))
+}
+
+// VerifyState reads every state file that a commit names and compares size and
+// hash; the error is ErrCorrupt and names the first file that differs.
+func (d *Dir) VerifyState(c *CommitEntry) error {
+	for _, op := range c.State {
+		for _, f := range op.Files {
+			if err := checkStateFile(d.fs, d.StateDir(op.Operator), f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
+	name := path.Join(dir, file.Name)
+	f, err := fsys.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return corrupt(name, NoBatch, "the file is missing", nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := hashWriter{w: io.Discard, h: xxh3.New()}
+	// The buffer is made here since the hasher and Discard would make small ones.
+	if _, err := io.CopyBuffer(&sum, struct{ io.Reader }{f}, make([]byte, 1<<17)); err != nil {
+		return err
+	}
+	switch {
+	case sum.size != file.Size:
+		return corrupt(name, NoBatch, fmt.Sprintf("it has %d bytes, its commit says %d", sum.size, file.Size), nil)
+	case sum.hash() != file.Hash:
+		return corrupt(name, NoBatch, "its hash is not the one its commit names", nil)
+	}
+	return nil
+}
+
+// SnapshotPolicy says when the changes of a table are to be joined into a
+// snapshot. The zero value is the rule of the engine: when they are more bytes than
+// half the base, or 64 files.
+type SnapshotPolicy struct {
+	// Never and Always are for tests.
+	Never, Always bool
+}
+
+// The rule. A few small changes are not worth a snapshot, whatever the base.
+const (
+	snapshotFiles = 64
+	snapshotSmall = 64 << 10
+)
+
+// Due reports whether the files of one table, in the order of
+// OperatorState.Files, should be joined. Without a snapshot the first change is the
+// base.
+func (p SnapshotPolicy) Due(files []StateFile) bool {
+	if len(files) < 2 || p.Never {
+		return false
+	}
+	var changed int64
+	for _, f := range files[1:] {
+		changed += f.Size
+	}
+	return p.Always || len(files)-1 >= snapshotFiles ||
+		changed > snapshotSmall && changed > files[0].Size/2
+}
+
+// TableFiles returns the files of one table, in order.
+func (s OperatorState) TableFiles(table string) []StateFile {
+	var files []StateFile
+	for _, f := range s.Files {
+		if f.Table == table {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Bytes is the size of all files.
+func (s OperatorState) Bytes() int64 {
+	var n int64
+	for _, f := range s.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// CollectState removes the state files that neither a retained commit, nor a
+// prepared batch, nor inUse names. What replaces a file is durable before this is
+// called. A crash leaves some of them, to be removed by the next call.
+func (d *Dir) CollectState(inUse ...OperatorState) error {
+	reached := map[string]bool{}
+	mark := func(states []OperatorState) {
+		for _, op := range states {
+			for _, f := range op.Files {
+				reached[d.StatePath(op.Operator, f)] = true
+			}
+		}
+	}
+	mark(inUse)
+	for _, log := range []*Log[CommitEntry]{d.commits, d.prepared} {
+		for _, r := range log.Range(0, everything) {
+			if r.Err != nil {
+				return r.Err
+			}
+			mark(r.Value.State)
+		}
+	}
+	root := d.file(stateName)
+	ops, err := d.fs.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, op := range ops {
+		if !op.IsDir() {
+			continue
+		}
+		if err := d.collectDir(path.Join(root, op.Name()), reached); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectDir removes what is not reached from one operator's directory. Only names
+// that a state file can have are touched.
+func (d *Dir) collectDir(dir string, reached map[string]bool) error {
+	files, err := d.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := path.Join(dir, f.Name())
+		if f.IsDir() || reached[name] || !strings.HasSuffix(name, stateSuffix) {
+			continue
+		}
+		if err := d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package file
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// identity binds an output directory to a query: the content of .tidemill/id.
+type identity struct {
+	Version    int    `json:"tidemill"`
+	Query      string `json:"query"`
+	Mode       string `json:"mode"`
+	Checkpoint string `json:"checkpoint,omitempty"` // as the query wrote it, for messages
+}
+
+const identityVersion = 1
+
+// Names in the control directory.
+const (
+	idName      = "id"
+	lockName    = "lock"
+	stagingName = "staging"
+	pendingName = "pending"
+	manifestDir = "manifest"
+)
+
+// readIdentity reads the identity of an output directory; ok is false if there is
+// none.
+func readIdentity(fsys vfs.FS, dir string) (id identity, ok bool, err error) {
+	name := path.Join(dir, controlDir, idName)
+	data, err := vfs.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, false, nil
+	}
+	if err != nil {
+		return id, false, err
+	}
+	if err := json.Unmarshal(data, &id); err != nil || id.Query == "" {
+		return id, false, fmt.Errorf("%s: %w", name, errCorrupt)
+	}
+	if id.Version > identityVersion {
+		return id, false, fmt.Errorf("%s: it was written by a newer release (version %d)", name, id.Version)
+	}
+	return id, true, nil
+}
+
+// bind opens the output directory for its one writer: it makes what is missing of a
+// new one, takes the lock and compares the identity.
+func (s *Sink) bind() error {
+	control := path.Join(s.dir, controlDir)
+	fresh, err := s.isFresh()
+	if err != nil {
+		return err
+	}
+	lost := fresh && s.env.Committed > 0
+	if lost && s.env.Mode != connector.Complete {
+		return s.refuse(nil, fmt.Sprintf("the output of %d committed batches is gone", s.env.Committed),
+			"bring it back, or delete the checkpoint"+named(s.env.Checkpoint)+" too, to start over")
+	}
+	if err := vfs.MkdirAll(s.fs, control); err != nil {
+		return s.refuse(err, "it cannot be made", "")
+	}
+	if s.lock, err = s.fs.Lock(path.Join(control, lockName)); err != nil {
+		if errors.Is(err, vfs.ErrLocked) {
+			return s.refuse(err, "another query is writing it", "stop that one first, or write elsewhere")
+		}
+		return s.refuse(err, "it cannot be locked", "")
+	}
+	if fresh {
+		return s.create(control)
+	}
+	return s.compareIdentity(control)
+}
+
+// isFresh says whether the directory was never an output, or was deleted: nothing
+// tells which query it belongs to.
+func (s *Sink) isFresh() (bool, error) {
+	control := path.Join(s.dir, controlDir)
+	if info, err := s.fs.Stat(s.dir); err == nil && !info.IsDir() {
+		return false, s.refuse(nil, "it is a file, not a directory", "name a directory")
+	}
+	_, ok, err := readIdentity(s.fs, s.dir)
+	if err != nil {
+		return false, s.refuse(err, "it cannot be used", "delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
+	}
+	if ok {
+		return false, nil
+	}
+	if list, err := s.fs.ReadDir(path.Join(control, manifestDir)); err == nil && len(list) > 0 {
+		return false, s.refuse(nil, controlDir+"/"+idName+" is gone", "delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
+	}
+	stray, err := s.strayPart()
+	if err != nil {
+		return false, s.refuse(err, "it cannot be listed", "")
+	}
+	if stray != "" && s.env.Committed == 0 {
+		return false, s.refuse(nil, "it holds output of another query ("+stray+") without its "+controlDir, "delete "+s.dir+" to start over, or write elsewhere")
+	}
+	return true, nil
+}
+
+// strayPart finds a file named as output files are.
+func (s *Sink) strayPart() (string, error) {
+	list, err := s.fs.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		if !e.IsDir() && isPartName(e.Name()) {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// isPartName says whether a name has the form part-<20 digits>-<number>… or part-000.….
+func isPartName(name string) bool {
+	var batch, number int64
+	n, _ := fmt.Sscanf(name, "part-%20d-%d.", &batch, &number)
+	return n == 2 || len(name) > 9 && name[:9] == "part-000."
+}
+
+// create makes the directories of a new output, the identity last: it says that the
+// rest is whole.
+func (s *Sink) create(control string) error {
+	for _, d := range []string{stagingName, pendingName, manifestDir} {
+		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
+			return s.refuse(err, "it cannot be made", "")
+		}
+	}
+	id := identity{Version: identityVersion, Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint}
+	text, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	if err := vfs.WriteAtomic(s.fs, path.Join(control, idName), append(text, '\n')); err != nil {
+		return s.refuse(err, "it cannot be written", "")
+	}
+	return nil
+}
+
+func (s *Sink) compareIdentity(control string) error {
+	id, ok, err := readIdentity(s.fs, s.dir)
+	if err != nil || !ok {
+		return s.refuse(err, "it changed while it was opened", "try again")
+	}
+	if id.Query != s.env.QueryID {
+		return s.refuse(nil, fmt.Sprintf("it is the output of another query%s (id %s, this one is %s)", checkpointOf(id), id.Query, s.env.QueryID),
+			"write elsewhere, use that query's checkpoint, or delete "+s.dir+" to start over")
+	}
+	if id.Mode != s.env.Mode.String() {
+		return s.refuse(nil, fmt.Sprintf("it was written with output_mode = '%s', not '%s'", id.Mode, s.env.Mode),
+			"write elsewhere, or delete it and the checkpoint to start over")
+	}
+	if _, err := s.fs.Stat(path.Join(control, manifestDir)); err != nil {
+		return s.refuse(nil, "its manifest ("+path.Join(control, manifestDir)+") is gone",
+			"delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
+	}
+	for _, d := range []string{stagingName, pendingName} {
+		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
+			return s.refuse(err, "it cannot be written", "")
+		}
+	}
+	return nil
+}
+
+func checkpointOf(id identity) string {
+	if id.Checkpoint == "" {
+		return ""
+	}
+	return " with checkpoint " + id.Checkpoint
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " " + name
+}
+
+func (s *Sink) refuse(err error, reason, remedy string) error {
+	return &connector.RefusedError{Path: s.dir, Reason: reason, Remedy: remedy, Err: err}
+}
+
+// unlock gives the lock back.
+func unlock(c io.Closer) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}

@@ -1,0 +1,309 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// foundFile is a file of a listing. rel is its path below the root, the key by which
+// a source remembers it.
+type foundFile struct {
+	rel string
+	connector.FileIdentity
+}
+
+// compareFiles orders files by modification time, then by path.
+func compareFiles(a, b foundFile) int {
+	if a.ModTime != b.ModTime {
+		if a.ModTime < b.ModTime {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.rel, b.rel)
+}
+
+// lister finds the files that a path means. It is used by one goroutine.
+type lister struct {
+	fs         vfs.FS
+	path       string
+	recursive  bool
+	doneMarker string
+	skipDir    string // archive_dir, "" if there is none
+	// accept says whether a file counts by its name; a file named as such by the
+	// path counts always.
+	accept func(name string) bool
+	env    *connector.Env
+
+	dirs   map[string]*dirState // what incremental listings remember; nil: nothing
+	warned map[string]bool
+}
+
+// dirState is what is known of a directory since it was last read.
+type dirState struct {
+	mtime   time.Time
+	listed  time.Time // when that began
+	restart bool      // read it again in any case
+	subdirs []subdir
+}
+
+type subdir struct {
+	name  string
+	state globState
+}
+
+// root is the directory that relative paths begin at, and what is matched below it.
+type rootOf struct {
+	dir      string
+	patterns []pattern // nil: everything
+	file     string    // the path is this file in dir
+	missing  bool      // there is nothing, and nothing can match
+}
+
+// find says what the path means now. What exists by that very name is meant, be it
+// full of stars; else it is a glob.
+func (l *lister) find() (rootOf, error) {
+	info, err := l.fs.Stat(l.path)
+	switch {
+	case err == nil && info.IsDir():
+		return rootOf{dir: l.path}, nil
+	case err == nil:
+		return rootOf{dir: path.Dir(l.path), file: path.Base(l.path)}, nil
+	case !isAbsent(err):
+		return rootOf{}, err
+	case !hasMeta(l.path):
+		return rootOf{dir: path.Dir(l.path), missing: true}, nil
+	}
+	dir, patterns, err := parseGlob(l.path)
+	return rootOf{dir: dir, patterns: patterns}, err
+}
+
+// isAbsent says whether an error means that there is no such name.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// visitor is what a listing tells what it finds. known says that the file need not
+// be looked at: its name was met before.
+type visitor struct {
+	known func(rel string) bool
+	found func(f foundFile) error
+}
+
+// list visits every file, in no particular order. Directories that cannot have new
+// names since the last listing are passed over.
+func (l *lister) list(ctx context.Context, v visitor) error {
+	root, err := l.find()
+	if err != nil || root.missing {
+		return err
+	}
+	if root.file != "" {
+		return l.file(path.Join(root.dir, root.file), root.file, false, v)
+	}
+	return l.dir(ctx, dirVisit{dir: root.dir, state: begin(root.patterns)}, v)
+}
+
+// all lists every file, sorted.
+func (l *lister) all(ctx context.Context) ([]foundFile, error) {
+	var files []foundFile
+	err := l.list(ctx, visitor{found: func(f foundFile) error {
+		files = append(files, f)
+		return nil
+	}})
+	slices.SortFunc(files, compareFiles)
+	return files, err
+}
+
+// dirVisit is one directory of a listing.
+type dirVisit struct {
+	dir, rel string
+	state    globState
+	above    []dirKey // directories on the way here, to find links that lead back
+}
+
+func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := l.env.Clock()
+	info, err := l.fs.Stat(d.dir)
+	if err != nil {
+		return l.goneOr(err, d.dir)
+	}
+	if key, ok := keyOf(info); ok {
+		if slices.Contains(d.above, key) {
+			l.warn(d.dir, "%s leads back to a folder above it and is not followed", d.dir)
+			return nil
+		}
+		d.above = append(slices.Clip(d.above), key)
+	}
+	if s := l.dirs[d.dir]; s != nil && s.unchanged(info.ModTime()) {
+		return l.below(ctx, d, s.subdirs, v)
+	}
+	entries, err := l.fs.ReadDir(d.dir)
+	if err != nil {
+		return l.goneOr(err, d.dir)
+	}
+	if isCheckpoint(entries) {
+		return nil
+	}
+	state := &dirState{mtime: info.ModTime(), listed: now}
+	for _, e := range entries {
+		if err := l.entry(d, e, entries, state, v); err != nil {
+			return err
+		}
+	}
+	if l.dirs != nil {
+		l.dirs[d.dir] = state
+	}
+	return l.below(ctx, d, state.subdirs, v)
+}
+
+// unchanged says that no name can have come since the directory was read: it was not
+// changed since, and had not just been changed then, when the clock of its times may
+// have been too coarse to tell.
+func (s *dirState) unchanged(mtime time.Time) bool {
+	const coarse = 2 * time.Second
+	return !s.restart && s.mtime.Equal(mtime) && s.listed.Sub(mtime) > coarse
+}
+
+func (l *lister) below(ctx context.Context, d dirVisit, subdirs []subdir, v visitor) error {
+	for _, s := range subdirs {
+		next := dirVisit{dir: path.Join(d.dir, s.name), rel: path.Join(d.rel, s.name), state: s.state, above: d.above}
+		if err := l.dir(ctx, next, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry visits one name of a directory.
+func (l *lister) entry(d dirVisit, e fs.DirEntry, all []fs.DirEntry, state *dirState, v visitor) error {
+	name := e.Name()
+	matched, below := d.state.step(name)
+	if !matched && len(below) == 0 {
+		return nil
+	}
+	full, rel := path.Join(d.dir, name), path.Join(d.rel, name)
+	if full == l.skipDir {
+		return nil
+	}
+	isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
+	if isLink {
+		info, err := l.fs.Stat(full)
+		if err != nil {
+			state.restart = true // its target may come without a change here
+			if isAbsent(err) {
+				l.warn(full, "%s is a link to nothing and is skipped", full)
+				return nil
+			}
+			return err
+		}
+		isDir = info.IsDir()
+	}
+	switch {
+	case isDir && strings.HasSuffix(name, ".checkpoint"):
+		return nil // also while it is being made, when what is in it does not tell yet
+	case isDir && len(below) > 0 && (l.recursive || below[0] != nil || d.state[0] != nil):
+		state.subdirs = append(state.subdirs, subdir{name, below})
+		return nil
+	case isDir || !matched || !l.accept(name) || !l.done(name, all):
+		return nil
+	case v.known != nil && v.known(rel):
+		return nil
+	}
+	return l.file(full, rel, isLink, v)
+}
+
+// done says whether the marker that a file waits for is there.
+func (l *lister) done(name string, all []fs.DirEntry) bool {
+	if l.doneMarker == "" {
+		return true
+	}
+	marker := strings.Replace(l.doneMarker, "*", name, 1)
+	if marker != l.doneMarker {
+		// Markers are no data themselves.
+		before, after, _ := strings.Cut(l.doneMarker, "*")
+		if strings.HasPrefix(name, before) && strings.HasSuffix(name, after) && len(before)+len(after) > 0 {
+			return false
+		}
+	} else if name == marker {
+		return false
+	}
+	return slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() == marker })
+}
+
+// file looks at one file and visits it, if it is one.
+func (l *lister) file(full, rel string, isLink bool, v visitor) error {
+	info, err := l.fs.Stat(full)
+	switch {
+	case err != nil && isAbsent(err):
+		return nil // gone since it was listed
+	case err != nil:
+		return err
+	case info.IsDir():
+		return nil
+	case !info.Mode().IsRegular():
+		l.warn(full, "%s is %s, not a file, and is skipped", full, kindOf(info.Mode()))
+		return nil
+	}
+	return v.found(foundFile{rel, connector.FileIdentity{Path: full, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}})
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// goneOr passes over a directory that went away since it was listed.
+func (l *lister) goneOr(err error, dir string) error {
+	if isAbsent(err) {
+		delete(l.dirs, dir)
+		return nil
+	}
+	return fmt.Errorf("listing %s: %w", dir, err)
+}
+
+// warn tells once about a name.
+func (l *lister) warn(name, format string, args ...any) {
+	if l.warned[name] {
+		return
+	}
+	if l.warned == nil {
+		l.warned = map[string]bool{}
+	}
+	l.warned[name] = true
+	l.env.Warnf(format, args...)
+}
+
+// restart makes the next listing read every directory.
+func (l *lister) restart() {
+	for _, s := range l.dirs {
+		s.restart = true
+	}
+}
+
+// isCheckpoint recognizes the folder of a query's checkpoint by what is in it.
+func isCheckpoint(entries []fs.DirEntry) bool {
+	has := func(name string, dir bool) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name && e.IsDir() == dir })
+	}
+	return has("metadata", false) && (has("offsets", true) || has("commits", true) || has("lock", false))
+}

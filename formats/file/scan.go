@@ -1,0 +1,479 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// settleTime is how long a file is given to be finished: one modified less long ago
+// may still be in its writer's hands.
+const settleTime = 2 * time.Second
+
+// layout is the columns of a table or source, and where each comes from.
+type layout struct {
+	schema   *arrow.Schema
+	declared bool
+	// folders are the names of the columns that come from folder names. Of declared
+	// columns each file's own folders decide, and folders is nil.
+	folders   []string
+	hive      bool
+	evolution codec.Evolution
+	corrupt   string // corrupt_column, "" if there is none
+	format    codec.Format
+	env       *connector.Env
+}
+
+// fileColumns are the columns of one file.
+type fileColumns struct {
+	// values are the constants from folder names by position in the schema.
+	values  map[int]arrow.Array
+	content codec.Columns
+	// position maps positions of the schema to positions of content, -1 for others.
+	position []int
+}
+
+// columns finds where the columns of a file come from. A folder's value that its
+// type cannot hold is null, and counts as malformed.
+func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
+	var found []folderValue
+	if l.hive {
+		found = folderValues(f.rel)
+	}
+	c := fileColumns{values: map[int]arrow.Array{}, position: make([]int, l.schema.NumFields())}
+	var fields []arrow.Field
+	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, CorruptColumn: -1}
+	for i, field := range l.schema.Fields() {
+		v, ok := l.folderValue(field.Name, found)
+		if ok {
+			c.values[i] = l.constant(f, field, v, stats)
+			c.position[i] = -1
+			continue
+		}
+		if l.corrupt != "" && strings.EqualFold(field.Name, l.corrupt) {
+			c.content.CorruptColumn = len(fields)
+		}
+		c.position[i] = len(fields)
+		fields = append(fields, field)
+	}
+	c.content.Schema = arrow.NewSchema(fields, nil)
+	return c
+}
+
+// folderValue is the value a file's folders give a column; ok is false if it comes
+// from the content.
+func (l *layout) folderValue(name string, found []folderValue) (v folderValue, ok bool) {
+	exact := slices.IndexFunc(found, func(v folderValue) bool { return v.key == name })
+	if exact < 0 {
+		exact = slices.IndexFunc(found, func(v folderValue) bool { return strings.EqualFold(v.key, name) })
+	}
+	if l.declared {
+		if exact < 0 {
+			return folderValue{}, false
+		}
+		return found[exact], true
+	}
+	if !slices.Contains(l.folders, name) {
+		return folderValue{}, false
+	}
+	if exact < 0 {
+		return folderValue{null: true}, true
+	}
+	return found[exact], true
+}
+
+// heap is where the few constants of folder names live; they need no release.
+var heap = memory.NewGoAllocator()
+
+func (l *layout) constant(f foundFile, field arrow.Field, v folderValue, stats *connector.ScanStats) arrow.Array {
+	d, err := parseFolder(heap, v, field.Type, l.env.Location)
+	if err != nil {
+		stats.Malformed(connector.RecordError{File: f.Path, Column: field.Name, Reason: err.Error()})
+		d = columnar.NullConstant(heap, field.Type)
+	}
+	return d.Array()
+}
+
+// units lists the work of reading files, in their order. hashes may be nil; else each
+// file's hash is taken while it is read.
+func (l *layout) units(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes func(foundFile) *codec.ContentHash) ([]connector.Unit, error) {
+	lists := make([][]connector.Unit, len(files))
+	var g errgroup.Group
+	g.SetLimit(4)
+	for i, f := range files {
+		g.Go(func() error {
+			var hash *codec.ContentHash
+			if hashes != nil {
+				hash = hashes(f)
+			}
+			var err error
+			lists[i], err = l.fileUnits(ctx, f, req, hash)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(lists...), nil
+}
+
+func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanRequest, hash *codec.ContentHash) ([]connector.Unit, error) {
+	c := l.columns(f, req.Stats)
+	if c.pruned(req.Filters) {
+		if req.Stats != nil {
+			req.Stats.FilesPruned.Add(1)
+		}
+		return nil, nil
+	}
+	p := c.projection(l.schema, f, &req)
+	check := &identityCheck{fs: l.env.FS, env: l.env, id: f.FileIdentity}
+	if err := check.now(); err != nil {
+		return nil, err
+	}
+	units, err := l.format.Units(ctx, codec.File{FS: l.env.FS, FileIdentity: f.FileIdentity, Hash: hash}, c.content, p.request)
+	if err != nil {
+		return nil, check.explain(ctx, err)
+	}
+	out := make([]connector.Unit, len(units))
+	for i, u := range units {
+		out[i] = &unit{inner: u, check: check, projection: p}
+	}
+	return out, nil
+}
+
+// pruned says that no row of the file can pass the filters. Only conditions over
+// folder columns alone are looked at.
+func (c *fileColumns) pruned(filters []expr.Expr) bool {
+	for _, e := range filters {
+		refs, folders := c.refs(e)
+		if refs > 0 && refs == folders && !eval.HoldsForConstants(e, func(i int) arrow.Array { return c.values[i] }) {
+			return true
+		}
+		if eval.IsFallible(e) {
+			return false
+		}
+	}
+	return false
+}
+
+// refs counts the columns of e, and those that come from folders.
+func (c *fileColumns) refs(e expr.Expr) (all, folders int) {
+	expr.Walk(e, func(x expr.Expr) bool {
+		if r, ok := x.(*expr.Ref); ok {
+			all++
+			if c.position[r.Index] < 0 {
+				folders++
+			}
+		}
+		return true
+	})
+	return all, folders
+}
+
+// contentFilters are the filters over columns of the content alone, by their
+// positions there.
+func (c *fileColumns) contentFilters(filters []expr.Expr) []expr.Expr {
+	var out []expr.Expr
+	for _, e := range filters {
+		if _, folders := c.refs(e); folders > 0 {
+			if eval.IsFallible(e) {
+				break // what comes after it might hide its error
+			}
+			continue
+		}
+		moved, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
+			r, ok := x.(*expr.Ref)
+			if !ok {
+				return x, nil
+			}
+			n := *r
+			n.Index = c.position[r.Index]
+			return &n, nil
+		})
+		if err != nil {
+			break
+		}
+		out = append(out, moved)
+	}
+	return out
+}
+
+// projection says how the columns of a format's batches become those asked for.
+type projection struct {
+	schema  *arrow.Schema
+	request connector.ScanRequest // for the format
+	// from is the position in the format's batch of each column, -1 for constants.
+	from      []int
+	constants []arrow.Array // by column; nil for others
+	mem       memory.Allocator
+	identical bool // the format's batches are right as they are
+}
+
+func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connector.ScanRequest) *projection {
+	p := &projection{request: *req, mem: req.Mem, identical: len(req.Hidden) == 0 && len(c.values) == 0}
+	wanted := req.Columns
+	if wanted == nil {
+		wanted = make([]int, schema.NumFields())
+		for i := range wanted {
+			wanted[i] = i
+		}
+	}
+	p.request.Columns, p.request.Hidden = []int{}, nil
+	p.request.Filters = c.contentFilters(req.Filters)
+	var fields []arrow.Field
+	for _, i := range wanted {
+		fields = append(fields, schema.Field(i))
+		if at := c.position[i]; at >= 0 {
+			p.from = append(p.from, len(p.request.Columns))
+			p.constants = append(p.constants, nil)
+			p.request.Columns = append(p.request.Columns, at)
+			continue
+		}
+		p.from = append(p.from, -1)
+		p.constants = append(p.constants, c.values[i])
+	}
+	for _, name := range req.Hidden {
+		fields = append(fields, columnar.Field(name, columnar.String))
+		p.from = append(p.from, -1)
+		value := columnar.NullConstant(heap, columnar.String).Array()
+		if name == connector.HiddenFile {
+			value = textConstant(f.Path)
+		}
+		p.constants = append(p.constants, value)
+	}
+	p.schema = arrow.NewSchema(fields, nil)
+	return p
+}
+
+func textConstant(s string) arrow.Array {
+	d, err := columnar.Constant(heap, columnar.String, strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return d.Array()
+}
+
+// apply makes the wanted batch of a format's; takes over the reference to b.
+func (p *projection) apply(b arrow.RecordBatch) arrow.RecordBatch {
+	if p.identical {
+		return b
+	}
+	defer b.Release()
+	rows := int(b.NumRows())
+	columns := make([]arrow.Array, len(p.from))
+	fields := make([]arrow.Field, len(p.from))
+	for i, from := range p.from {
+		fields[i] = p.schema.Field(i)
+		if from >= 0 {
+			columns[i] = b.Column(from)
+			fields[i].Type = columns[i].DataType() // it may be dictionary-encoded
+			continue
+		}
+		columns[i] = columnar.Broadcast(p.mem, columnar.ConstantDatum(p.constants[i]), rows)
+		defer columns[i].Release()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
+}
+
+// unit is one of the format's, checked and completed.
+type unit struct {
+	inner      connector.Unit
+	check      *identityCheck
+	projection *projection
+}
+
+func (u *unit) Name() string { return u.inner.Name() }
+func (u *unit) Bytes() int64 { return u.inner.Bytes() }
+
+// Open implements connector.Unit.
+func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
+	r, err := u.inner.Open(ctx)
+	if err != nil {
+		return nil, u.check.explain(ctx, err)
+	}
+	if err := u.check.now(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return &reader{inner: r, unit: u}, nil
+}
+
+// reader checks the file's identity once more at the end.
+type reader struct {
+	inner columnar.Reader
+	unit  *unit
+	ended bool
+}
+
+func (r *reader) Schema() *arrow.Schema { return r.unit.projection.schema }
+
+func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.ended {
+		return nil, io.EOF
+	}
+	b, err := r.inner.Next(ctx)
+	switch {
+	case err == nil:
+		return r.unit.projection.apply(b), nil
+	case !errors.Is(err, io.EOF):
+		return nil, r.unit.check.explain(ctx, err)
+	}
+	if err := r.unit.check.now(); err != nil {
+		return nil, err
+	}
+	r.ended = true
+	return nil, io.EOF
+}
+
+func (r *reader) Close() error { return r.inner.Close() }
+
+// identityCheck compares a file with what was listed.
+type identityCheck struct {
+	fs  vfs.FS
+	env *connector.Env
+	id  connector.FileIdentity
+}
+
+// now fails with a *connector.FileChangedError if the file is another one.
+func (c *identityCheck) now() error {
+	changed, gone, err := differs(c.fs, c.id)
+	switch {
+	case err != nil:
+		return err
+	case changed:
+		return &connector.FileChangedError{Path: c.id.Path, Was: c.id, Gone: gone}
+	}
+	return nil
+}
+
+// explain finds out whether err came of a file that changed under its reader. A file
+// that cannot be decoded and was modified just now is given time to be finished.
+func (c *identityCheck) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	if changed := c.now(); changed != nil {
+		return changed
+	}
+	if age := ageOf(c.env.Clock(), c.id.ModTime); age < settleTime && isDecodeError(err) {
+		if c.env.Wait(ctx, settleTime-age) == nil {
+			if changed := c.now(); changed != nil {
+				return changed
+			}
+		}
+	}
+	return err
+}
+
+// isDecodeError says whether the content of a file is to blame.
+func isDecodeError(err error) bool {
+	var bad *connector.RecordError
+	return errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// differs says whether the file is no longer what id says, or gone.
+func differs(fsys vfs.FS, id connector.FileIdentity) (changed, gone bool, err error) {
+	info, err := fsys.Stat(id.Path)
+	if err != nil {
+		if isAbsent(err) {
+			return true, true, nil
+		}
+		return false, false, err
+	}
+	return info.IsDir() || info.Size() != id.Size || info.ModTime().UnixMicro() != id.ModTime, false, nil
+}
+
+// changedFiles finds those of logged that are no longer what was logged. Text that
+// does not end in a line end and was modified just now is looked at again when it has
+// settled: its writer may be in the middle of a line.
+func changedFiles(ctx context.Context, env *connector.Env, logged []connector.FileIdentity, byLines bool) ([]connector.FileIdentity, error) {
+	if byLines {
+		if err := waitForLines(ctx, env, logged); err != nil {
+			return nil, err
+		}
+	}
+	var out []connector.FileIdentity
+	for _, id := range logged {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		changed, _, err := differs(env.FS, id)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// waitForLines waits until every file that may hold half a line has settled.
+func waitForLines(ctx context.Context, env *connector.Env, logged []connector.FileIdentity) error {
+	now := env.Clock()
+	wait := time.Duration(0)
+	for _, id := range logged {
+		age := ageOf(now, id.ModTime)
+		if age >= settleTime || settleTime-age <= wait {
+			continue
+		}
+		if whole, err := endsInNewline(env.FS, id); err == nil && !whole {
+			wait = settleTime - age
+		}
+	}
+	if wait <= 0 {
+		return nil
+	}
+	return env.Wait(ctx, wait)
+}
+
+// endsInNewline says whether the last byte of a file is a line end. An empty file has
+// no half a line; of a compressed one only the end of its stream could tell, which the
+// decoder looks for.
+func endsInNewline(fsys vfs.FS, id connector.FileIdentity) (bool, error) {
+	if id.Size == 0 || codec.CompressionOf(id.Path) != codec.CompressionNone {
+		return true, nil
+	}
+	f, err := fsys.Open(id.Path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], id.Size-1); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return last[0] == '\n' || last[0] == '\r', nil
+}
+
+// readsLines says whether a format's records are lines.
+func readsLines(f codec.Format) bool {
+	switch f.Name() {
+	case "csv", "json", "text":
+		return true
+	}
+	return false
+}
+
+// withSource adds what a message about a table or stream should say.
+func withSource(env *connector.Env, err error) error {
+	if err == nil || env.Name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", env.Name, err)
+}

@@ -1,0 +1,306 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// parquetFormat implements codec.Format.
+type parquetFormat struct{ options Options }
+
+// New returns the format with the given options.
+func New(o Options) (codec.Format, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &parquetFormat{o}, nil
+}
+
+func (f *parquetFormat) Name() string      { return "parquet" }
+func (f *parquetFormat) Extension() string { return ".parquet" }
+
+// WithPinned returns the format itself: a Parquet file says all by itself.
+func (f *parquetFormat) WithPinned(map[string]string) (codec.Format, error) { return f, nil }
+
+// maxSampleFiles bounds the footers that Infer reads.
+const maxSampleFiles = 16
+
+// Infer widens the columns of the sample's footers to their common types. Columns
+// that only later files have come after those of earlier ones.
+func (f *parquetFormat) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
+	var fields []arrow.Field
+	seen := 0
+	for _, file := range files {
+		if seen == maxSampleFiles {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return codec.Inferred{}, false, err
+		}
+		m, err := f.open(file)
+		if err != nil {
+			return codec.Inferred{}, false, err
+		}
+		if m == nil {
+			continue // damaged, and such files are dropped
+		}
+		seen++
+		s, err := m.schema()
+		if err != nil {
+			return codec.Inferred{}, false, damaged(m.path, err)
+		}
+		if fields, err = mergeFields(fields, s, m.path); err != nil {
+			return codec.Inferred{}, false, err
+		}
+	}
+	return codec.Inferred{Schema: arrow.NewSchema(fields, nil)}, len(fields) > 0, nil
+}
+
+// mergeFields adds the columns of a file to those of the files before it.
+func mergeFields(fields []arrow.Field, s *arrow.Schema, path string) ([]arrow.Field, error) {
+	for _, f := range s.Fields() {
+		i, _ := columnar.Lookup(arrow.NewSchema(fields, nil), f.Name)
+		if i < 0 {
+			fields = append(fields, f)
+			continue
+		}
+		t, ok := columnar.Common(fields[i].Type, f.Type)
+		if !ok {
+			return nil, &connector.RecordError{File: path, Column: f.Name, Reason: fmt.Sprintf(
+				"it is %s here and %s in earlier files; declare the columns you want",
+				columnar.TypeName(f.Type), columnar.TypeName(fields[i].Type))}
+		}
+		fields[i].Type = t
+	}
+	return fields, nil
+}
+
+// open reads the footer of a file. With codec.Drop a damaged file gives nil.
+func (f *parquetFormat) open(file codec.File) (*fileMeta, error) {
+	h, err := file.FS.Open(file.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	m, err := readFooter(h, file.Path)
+	var re *connector.RecordError
+	if errors.As(err, &re) && f.options.Mode == codec.Drop {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.size != file.Size {
+		return nil, &connector.FileChangedError{Path: file.Path, Was: file.FileIdentity}
+	}
+	return m, nil
+}
+
+// Units are the row groups of the file that may have rows the filters let pass;
+// neighbouring tiny ones share a unit.
+func (f *parquetFormat) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+	m, err := f.open(file)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		if req.Stats != nil {
+			req.Stats.MalformedFiles.Add(1)
+		}
+		return nil, nil
+	}
+	setHash(file.Hash, file.Size, m.hash)
+	if err := checkColumns(m, schema); err != nil {
+		return nil, err
+	}
+	p, err := f.plan(m, schema.Schema, req)
+	if err != nil {
+		return nil, err
+	}
+	if f.options.Mode == codec.Drop {
+		ok, err := f.wholeFile(ctx, file, m, schema.Schema)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			if req.Stats != nil {
+				req.Stats.MalformedFiles.Add(1)
+			}
+			return nil, nil
+		}
+	}
+	groups := m.matching(schema.Schema, req, f.options.TimeZone)
+	return makeUnits(file, p, groups), nil
+}
+
+func (f *parquetFormat) plan(m *fileMeta, schema *arrow.Schema, req connector.ScanRequest) (*scanPlan, error) {
+	p, err := newScanPlan(m, schema, req.Columns)
+	if err != nil {
+		return nil, err
+	}
+	p.zone, p.codes, p.mem, p.stats, p.rows = f.options.TimeZone, true, req.Mem, req.Stats, req.BatchRows
+	if p.rows <= 0 {
+		p.rows = columnar.DefaultBatchRows
+	}
+	if p.mem == nil {
+		p.mem = memory.DefaultAllocator
+	}
+	return p, p.addHidden(req.Hidden)
+}
+
+// setHash gives a Parquet file the hash of its footer and size.
+func setHash(h *codec.ContentHash, size int64, sum xxh3.Uint128) {
+	if h == nil {
+		return
+	}
+	for i := range (size + codec.HashBlock - 1) / codec.HashBlock {
+		h.Set(int(i), sum)
+	}
+}
+
+// checkColumns applies the policy for files with columns the source does not have,
+// where the columns were not declared.
+func checkColumns(m *fileMeta, schema codec.Columns) error {
+	if schema.Declared || schema.Evolution != codec.EvolveFail {
+		return nil
+	}
+	for _, c := range m.root.children {
+		if i, n := columnar.Lookup(schema.Schema, c.name); i < 0 && n == 0 {
+			return &connector.RecordError{File: m.path, Column: c.name, Reason: "the source had no such column when it began; " +
+				"schema_evolution = 'ignore' leaves it out, 'add' takes it in"}
+		}
+	}
+	return nil
+}
+
+// wholeFile decodes every column once to see whether the file is damaged.
+func (f *parquetFormat) wholeFile(ctx context.Context, file codec.File, m *fileMeta, schema *arrow.Schema) (bool, error) {
+	p, err := f.plan(m, schema, connector.ScanRequest{})
+	if err != nil {
+		return false, err
+	}
+	var groups []int
+	for g := range m.footer.RowGroups {
+		groups = append(groups, g)
+	}
+	r, err := (&unit{file: file, plan: p, groups: groups}).Open(ctx)
+	if err != nil {
+		return false, err
+	}
+	for b, err2 := range columnar.All(ctx, r) {
+		if b == nil {
+			err = err2
+		}
+	}
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	var re *connector.RecordError
+	if errors.As(err, &re) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tinyRows is how many rows of neighbouring row groups one unit has at most.
+const tinyRows = 64 << 10
+
+func makeUnits(file codec.File, p *scanPlan, groups []int) []connector.Unit {
+	var units []connector.Unit
+	for i := 0; i < len(groups); {
+		j, rows := i, int64(0)
+		for j < len(groups) && (j == i || rows+p.meta.footer.RowGroups[groups[j]].NumRows <= tinyRows) {
+			rows += p.meta.footer.RowGroups[groups[j]].NumRows
+			j++
+		}
+		units = append(units, &unit{file: file, plan: p, groups: groups[i:j]})
+		i = j
+	}
+	return units
+}
+
+// unit is some row groups of one file.
+type unit struct {
+	file   codec.File
+	plan   *scanPlan
+	groups []int
+}
+
+func (u *unit) Name() string {
+	first, last := u.groups[0], u.groups[len(u.groups)-1]
+	if first == last {
+		return fmt.Sprintf("%s row group %d", u.file.Path, first)
+	}
+	return fmt.Sprintf("%s row groups %d-%d", u.file.Path, first, last)
+}
+
+// Bytes are those of the columns that will be read.
+func (u *unit) Bytes() int64 {
+	n := int64(0)
+	for _, g := range u.groups {
+		for _, c := range u.plan.columns {
+			n += c.bytes(u.plan.meta, g)
+		}
+	}
+	return n
+}
+
+func (p *columnPlan) bytes(m *fileMeta, group int) int64 {
+	if p.node == nil {
+		return 0
+	}
+	if p.node.kind == leafNode {
+		return m.footer.RowGroups[group].Columns[p.node.leaf].MetaData.TotalCompressedSize
+	}
+	n := int64(0)
+	for _, c := range p.children {
+		n += c.bytes(m, group)
+	}
+	return n
+}
+
+func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h, err := u.file.FS.Open(u.file.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := h.Stat()
+	if err == nil && info.Size() != u.file.Size {
+		err = &connector.FileChangedError{Path: u.file.Path, Was: u.file.FileIdentity}
+	}
+	if err != nil {
+		_ = h.Close()
+		return nil, err
+	}
+	return newGroupReader(u.plan, h, true, u.groups), nil
+}
+
+// RowCount is the number of rows of a file by its footer.
+func RowCount(file codec.File) (int64, error) {
+	f := parquetFormat{}
+	m, err := f.open(file)
+	if err != nil {
+		return 0, err
+	}
+	return m.rows(), nil
+}
+
+func (f *parquetFormat) NewWriter(w io.Writer, schema *arrow.Schema, opts codec.WriterOptions) (codec.Writer, error) {
+	return NewFileWriter(w, schema, WriterConfig{
+		Compression: f.options.Compression, RowGroupRows: f.options.RowGroupRows,
+		Metadata: opts.Metadata, Mem: opts.Mem,
+	})
+}

@@ -1,0 +1,130 @@
+package incremental
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// nameStates gives every stateful node of an analyzed plan its stable name, from its
+// kind and keys, not from its position: agg(city), dedup(id). A name met again gets a
+// number. Only nodes over a stream keep state. It returns the plan and its operators,
+// from the sources outward.
+func nameStates(plan logical.Node) (logical.Node, []logical.Node, error) {
+	n := namer{used: map[string]int{}}
+	named, err := logical.Transform(plan, func(x logical.Node) (logical.Node, error) {
+		if !logical.IsStreaming(x) {
+			return x, nil
+		}
+		m := n.name(x)
+		if m != x {
+			n.operators = append(n.operators, m)
+		}
+		return m, nil
+	})
+	return named, n.operators, err
+}
+
+type namer struct {
+	used      map[string]int
+	operators []logical.Node
+}
+
+func (n *namer) unique(name string) string {
+	n.used[name]++
+	if k := n.used[name]; k > 1 {
+		return fmt.Sprintf("%s#%d", name, k)
+	}
+	return name
+}
+
+func (n *namer) name(x logical.Node) logical.Node {
+	switch x := x.(type) {
+	case *logical.Aggregate:
+		return x.WithState(n.unique("agg(" + keyNames(x.Keys) + ")"))
+	case *logical.Distinct:
+		if x.On == nil && !x.WithinWatermark {
+			// DISTINCT of whole rows is an aggregation without aggregates.
+			keys := make([]expr.Named, len(x.Schema().Columns))
+			for i, c := range x.Schema().Columns {
+				keys[i] = expr.Pass(c)
+			}
+			return logical.NewAggregate(x.Input, keys, nil).WithState(n.unique("agg(" + keyNames(keys) + ")"))
+		}
+		return x.WithState(n.unique("dedup(" + exprNames(x.On) + ")"))
+	case *logical.Join:
+		if logical.IsStreaming(x.Left) && logical.IsStreaming(x.Right) {
+			return x.WithState(n.unique("join(" + x.Kind.String() + ")"))
+		}
+	case *logical.Limit:
+		m := *x
+		m.State = n.unique("limit")
+		return &m
+	}
+	return x
+}
+
+func keyNames(keys []expr.Named) string {
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = k.Name
+	}
+	return strings.Join(parts, ", ")
+}
+
+func exprNames(list []expr.Expr) string {
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = unqualified(e)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// unqualified prints an expression without table names, so that an alias in the query
+// may change.
+func unqualified(e expr.Expr) string {
+	plain, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
+		if c, ok := x.(*expr.Column); ok && c.Qualifier != "" {
+			n := *c
+			n.Qualifier = ""
+			return &n, nil
+		}
+		return x, nil
+	})
+	if err != nil {
+		return e.String()
+	}
+	return plain.String()
+}
+
+// aggregateText tells what the state of an aggregate means, with types: what its
+// fingerprint is taken of.
+func aggregateText(a *logical.Aggregate) string {
+	var sb strings.Builder
+	sb.WriteString("keys=[")
+	for i, k := range a.Keys {
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		fmt.Fprintf(&sb, "%s %s", unqualified(k.Expr), columnar.TypeName(k.Expr.Type()))
+	}
+	sb.WriteString("] aggs=[")
+	for i, g := range a.Aggs {
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		fmt.Fprintf(&sb, "%s", unqualified(g.Expr))
+		for _, arg := range g.Expr.(*expr.Agg).Args {
+			fmt.Fprintf(&sb, " of %s", columnar.TypeName(arg.Type()))
+		}
+	}
+	sb.WriteString("]")
+	return sb.String()
+}
+
+// fingerprint stands for the meaning of an operator's state.
+func fingerprint(text string) string { return checkpoint.HashBytes([]byte(text)) }

@@ -1,0 +1,288 @@
+package incremental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/uuid"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Config is one streaming query. FS, Checkpoint, Plan, Sink and Registry are
+// required; the other fields have useful zero values.
+type Config struct {
+	Name string
+	// Plan is bound but not optimized.
+	Plan    logical.Node
+	Mode    connector.OutputMode
+	Trigger Trigger
+	FS      vfs.FS
+	// Checkpoint is the directory that holds everything a restart needs.
+	Checkpoint string
+	// Sink opens the output.
+	Sink     func(ctx context.Context, o Output) (connector.Sink, error)
+	SinkName string // for messages and progress
+	// Settings are those a checkpoint pins: another value at a restart is refused.
+	Settings map[string]string
+	Policy   WatermarkPolicy
+	Registry *function.Registry
+	// DisableRules leaves optimizer rules out.
+	DisableRules []string
+
+	Parallel  int // goroutines per stage; 0: GOMAXPROCS
+	BatchRows int
+	Location  *time.Location // session time zone; nil: UTC
+	Budget    *columnar.Budget
+	Mem       memory.Allocator
+
+	Clock    Clock
+	Listener Listener
+	Engine   string // version, for the checkpoint's metadata
+	// Retain is how many batches keep their own log files, 0 for 100.
+	Retain    int
+	Snapshots checkpoint.SnapshotPolicy
+	// Poll is how often sources are asked when there was nothing new; 0: 100 ms.
+	Poll time.Duration
+}
+
+// Output is what a sink must know of the query that opens it.
+type Output struct {
+	QueryID string
+	// Committed is how many batches the checkpoint says are committed; 0 for a new one.
+	Committed int64
+}
+
+// Query is a running streaming query: StreamExecution. Its methods are safe for
+// concurrent use.
+type Query struct {
+	name, id, runID string
+
+	stop     chan struct{} // closed: end after the running batch
+	stopOnce sync.Once
+	cancel   context.CancelFunc // ends at once
+	done     chan struct{}
+
+	mu       sync.Mutex
+	err      error
+	status   Status
+	recent   []Progress
+	idleAt   int64         // number of times the loop found nothing to do
+	idleWake chan struct{} // closed and replaced when idleAt grows
+}
+
+// Status says what a query is doing.
+type Status struct {
+	Message         string `json:"message"`
+	IsDataAvailable bool   `json:"isDataAvailable"`
+	IsTriggerActive bool   `json:"isTriggerActive"`
+}
+
+// recentProgress is how many progress reports a Query keeps.
+const recentProgress = 100
+
+// Start opens the checkpoint, recovers, and runs the query in the background. What
+// refuses the query (its shape, the checkpoint, the output) is returned at once. The
+// query outlives ctx only until ctx ends: that stops it as a kill would.
+func Start(ctx context.Context, cfg Config) (*Query, error) {
+	cfg = cfg.withDefaults()
+	ctx, cancel := context.WithCancel(ctx)
+	x, err := open(ctx, cfg)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	q := &Query{
+		name: cfg.Name, id: x.dir.Metadata().ID, runID: uuid.NewString(),
+		stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
+		idleWake: make(chan struct{}),
+		status:   Status{Message: "Initializing sources"},
+	}
+	x.q = q
+	cfg.Listener.started(q.id, q.runID, q.name)
+	go q.run(ctx, x)
+	return q, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	if c.Mem == nil {
+		c.Mem = columnar.NewPool()
+	}
+	if c.Poll == 0 {
+		c.Poll = 100 * time.Millisecond
+	}
+	if c.BatchRows == 0 {
+		c.BatchRows = columnar.DefaultBatchRows
+	}
+	return c
+}
+
+// run is the query's goroutine.
+func (q *Query) run(ctx context.Context, x *streamExecution) {
+	err := x.guardedLoop(ctx)
+	if closeErr := x.close(); err == nil {
+		err = closeErr
+	}
+	q.mu.Lock()
+	q.err = err
+	q.status = Status{Message: "Stopped"}
+	if err != nil {
+		q.status.Message = "Terminated with exception: " + err.Error()
+	}
+	q.mu.Unlock()
+	x.cfg.Listener.terminated(err)
+	q.cancel()
+	close(q.done)
+}
+
+// ID is the query's identity, the same over restarts; RunID that of this run.
+func (q *Query) ID() string    { return q.id }
+func (q *Query) RunID() string { return q.runID }
+func (q *Query) Name() string  { return q.name }
+
+// Done is closed when the query has ended.
+func (q *Query) Done() <-chan struct{} { return q.done }
+
+// Wait returns when the query has ended, with what ended it: nil after Stop or an
+// exhausted trigger. If ctx ends before, it returns the context's error and the query
+// goes on.
+func (q *Query) Wait(ctx context.Context) error {
+	select {
+	case <-q.done:
+		return q.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Err is what ended the query; nil while it runs.
+func (q *Query) Err() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// Stop lets the running batch finish and commit, then ends the query; it returns when
+// that is done, or with ctx's error, having ended the query at once.
+func (q *Query) Stop(ctx context.Context) error {
+	q.RequestStop()
+	select {
+	case <-q.done:
+		return q.Err()
+	case <-ctx.Done():
+		q.Kill()
+		<-q.done
+		return ctx.Err()
+	}
+}
+
+// RequestStop is Stop without waiting.
+func (q *Query) RequestStop() { q.stopOnce.Do(func() { close(q.stop) }) }
+
+// Kill ends the query in the middle of whatever it does; the next start recovers.
+func (q *Query) Kill() { q.cancel() }
+
+// Status says what the query is doing.
+func (q *Query) Status() Status {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.status
+}
+
+// LastProgress is the newest progress report; ok is false before the first batch.
+func (q *Query) LastProgress() (p Progress, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.recent) == 0 {
+		return Progress{}, false
+	}
+	return q.recent[len(q.recent)-1], true
+}
+
+// RecentProgress is the newest progress reports, at most 100, oldest first.
+func (q *Query) RecentProgress() []Progress {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]Progress(nil), q.recent...)
+}
+
+// ProcessAllAvailable returns when everything that was there at the call has been
+// processed and committed, closing batches included.
+func (q *Query) ProcessAllAvailable(ctx context.Context) error {
+	q.mu.Lock()
+	// Two idle turns: the one under way may have looked before the call.
+	want := q.idleAt + 2
+	q.mu.Unlock()
+	for {
+		q.mu.Lock()
+		reached, wake := q.idleAt >= want, q.idleWake
+		q.mu.Unlock()
+		if reached {
+			return nil
+		}
+		select {
+		case <-wake:
+		case <-q.done:
+			if err := q.Err(); err != nil {
+				return err
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (q *Query) idle() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idleAt++
+	close(q.idleWake)
+	q.idleWake = make(chan struct{})
+}
+
+func (q *Query) setStatus(message string, data, active bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.status = Status{Message: message, IsDataAvailable: data, IsTriggerActive: active}
+}
+
+func (q *Query) report(p Progress) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.recent = append(q.recent, p)
+	if len(q.recent) > recentProgress {
+		q.recent = q.recent[1:]
+	}
+}
+
+// BatchError says in which batch of which query something went wrong.
+type BatchError struct {
+	Query string
+	Batch int64
+	Err   error
+}
+
+func (e *BatchError) Error() string {
+	if e.Query == "" {
+		return fmt.Sprintf("batch %d: %v", e.Batch, e.Err)
+	}
+	return fmt.Sprintf("query %s, batch %d: %v", e.Query, e.Batch, e.Err)
+}
+
+func (e *BatchError) Unwrap() error { return e.Err }
+
+// errStopped ends the loop in an orderly way.
+var errStopped = errors.New("stopped")

@@ -1,0 +1,164 @@
+package incremental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// open checks the query, locks and opens its checkpoint, binds and locks the output.
+// Whatever refuses the query is found here, before anything runs.
+func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
+	if err := logical.Check(cfg.Plan, cfg.Mode); err != nil {
+		return nil, err
+	}
+	x := &streamExecution{cfg: cfg, growth: newGrowthWatch()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.close())
+		}
+	}()
+	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{Retain: cfg.Retain, Engine: cfg.Engine})
+	if err != nil {
+		return nil, err
+	}
+	if x.exec, err = newIncrementalExecution(cfg, x.dir); err != nil {
+		return nil, err
+	}
+	if err := x.dir.CheckPlan(x.exec.plan); err != nil {
+		return nil, err
+	}
+	committed, err := x.dir.Commits().IDs()
+	if err != nil {
+		return nil, err
+	}
+	output := Output{QueryID: x.dir.Metadata().ID}
+	if n := len(committed); n > 0 {
+		output.Committed = committed[n-1] + 1
+	}
+	if x.sink, err = cfg.Sink(ctx, output); err != nil {
+		return nil, err
+	}
+	x.watermarks = newWatermarks(x.exec.analyzed, cfg.Policy)
+	return x, nil
+}
+
+// recover brings the query to where the last run left it: what was published is
+// rolled forward, what was only planned is run, or withdrawn if its inputs changed.
+func (x *streamExecution) recover(ctx context.Context) error {
+	staged, err := x.sink.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	if staged != nil {
+		if err := staged.Publish(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		r, err := x.nextRecovery(ctx)
+		if err != nil {
+			return err
+		}
+		for _, note := range r.Notes {
+			x.cfg.Listener.warn(note)
+		}
+		if err := x.resume(ctx, r); err != nil {
+			return err
+		}
+		if r.Action == checkpoint.PlanBatch {
+			x.rewriteOutput = r.RewriteOutput
+			if w, ok := x.sink.(connector.Rewriter); ok && w.NeedsRewrite() {
+				x.rewriteOutput = x.last != nil
+			}
+			return nil
+		}
+		if err := x.carryOut(ctx, r); err != nil {
+			return x.inBatch(err)
+		}
+	}
+}
+
+func (x *streamExecution) nextRecovery(ctx context.Context) (checkpoint.Recovery, error) {
+	last, known, err := x.sink.LastBatch(ctx)
+	if err != nil {
+		return checkpoint.Recovery{}, err
+	}
+	return x.dir.Recover(checkpoint.SinkState{
+		Last: last, Known: known, Replaces: x.cfg.Mode == connector.Complete, Name: x.cfg.SinkName,
+	})
+}
+
+// carryOut finishes the batch an earlier run left open.
+func (x *streamExecution) carryOut(ctx context.Context, r checkpoint.Recovery) error {
+	switch r.Action {
+	case checkpoint.RollForward:
+		if err := x.dir.Commit(r.Batch); err != nil {
+			return err
+		}
+		return x.committedBatch(ctx, r.Entry, r.Prepared)
+	case checkpoint.Rebuild:
+		return x.runBatch(ctx, r.Entry, dropRows)
+	case checkpoint.RunBatch:
+		err := x.runBatch(ctx, r.Entry, publishRows)
+		var changed *connector.FileChangedError
+		if errors.As(err, &changed) {
+			return x.withdraw(ctx, changed)
+		}
+		return err
+	}
+	return fmt.Errorf("bug: recovery action %s", r.Action)
+}
+
+// resume sets the variables of the loop to where r starts, and opens the sources the
+// first time.
+func (x *streamExecution) resume(ctx context.Context, r checkpoint.Recovery) error {
+	x.currentBatchID = r.Batch
+	x.last = r.Last
+	if r.Last != nil {
+		x.watermarks.restore(r.Last.Maxima, r.Last.Offsets.EvictionWatermark, r.Last.NextWatermark)
+	} else {
+		x.watermarks.restore(nil, nil, nil)
+	}
+	if x.sources == nil {
+		if err := x.openSources(ctx, r); err != nil {
+			return err
+		}
+	}
+	for i, s := range x.sources {
+		s.committed, s.before = "", ""
+		if r.Last != nil {
+			s.committed = r.Last.Offsets.Sources[i].End
+			s.before = r.Last.Offsets.Sources[i].Start
+		}
+		s.available = s.committed
+		if r.Entry != nil {
+			s.available = r.Entry.Sources[i].End
+		}
+	}
+	return nil
+}
+
+// openSources opens every stream of the plan once, with its durable memory.
+func (x *streamExecution) openSources(ctx context.Context, r checkpoint.Recovery) error {
+	for i, stream := range x.exec.streams {
+		log, err := x.dir.SourceLog(i, r.NamedEntry(i))
+		if err != nil {
+			return err
+		}
+		source, err := stream.Open(ctx, log)
+		if err != nil {
+			return err
+		}
+		s := &sourceState{name: stream.Name, source: source, log: log}
+		if l, ok := source.(connector.Limiter); ok {
+			s.limit = l.Limit()
+		}
+		x.sources = append(x.sources, s)
+	}
+	return nil
+}

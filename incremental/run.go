@@ -1,0 +1,268 @@
+package incremental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// purpose says what becomes of a batch's rows.
+type purpose uint8
+
+const (
+	publishRows purpose = iota
+	// dropRows runs a batch again for its state alone: it is visible already.
+	dropRows
+)
+
+// maxAttempts is how often a batch that fails on I/O before anything is visible is
+// tried.
+const maxAttempts = 4
+
+// runBatch runs a logged batch: steps 2 to 6 of the protocol in package checkpoint.
+func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) error {
+	x.q.setStatus("Processing new data", true, true)
+	triggered := x.cfg.Clock.Now()
+	start := time.Now()
+	b, err := x.attemptBatch(ctx, entry, why)
+	if err != nil {
+		return err
+	}
+	defer b.release()
+	prepared := b.commitEntry(x, entry)
+	if err := x.dir.Prepared().Put(entry.Batch, prepared); err != nil {
+		return errors.Join(err, b.discard())
+	}
+	// If the process dies here, the batch is run again and overwrites what it left.
+	if b.staged != nil {
+		if err := b.staged.Publish(ctx); err != nil {
+			return err
+		}
+	}
+	// If the process dies here, the sink says it holds the batch: rolled forward.
+	commitStart := time.Now()
+	if err := x.dir.Commit(entry.Batch); err != nil {
+		return err
+	}
+	x.exec.timings.commitOffsets = time.Since(commitStart)
+	x.exec.committed(entry.Batch)
+	if err := x.committedBatch(ctx, entry, &prepared); err != nil {
+		return err
+	}
+	x.exec.timings.total = time.Since(start) + x.exec.timings.latestOffset + x.exec.timings.walCommit
+	x.reportProgress(entry, &prepared, b, triggered)
+	return nil
+}
+
+// committedBatch moves the loop on: step 6 and the variables of the next batch.
+func (x *streamExecution) committedBatch(ctx context.Context, entry *checkpoint.OffsetEntry, c *checkpoint.CommitEntry) error {
+	x.last = c
+	x.currentBatchID = entry.Batch + 1
+	x.withdrawals = 0
+	x.rewriteOutput = false
+	x.watermarks.advance(c.Maxima, c.NextWatermark)
+	for i, s := range x.sources {
+		s.before = entry.Sources[i].Start
+		s.committed = entry.Sources[i].End
+		// One batch behind: the newest batch can always be looked at, and replayed.
+		if s.before != "" {
+			if err := s.source.Commit(ctx, s.before); err != nil {
+				return err
+			}
+		}
+		if err := s.log.Compact(); err != nil {
+			return err
+		}
+	}
+	return x.exec.maintain(ctx, x.dir)
+}
+
+// batchResult is a batch that has run and is durable, but not visible.
+type batchResult struct {
+	run      *batchRun
+	staged   connector.Staged // nil where rows were dropped
+	rows     int64
+	inputs   []checkpoint.InputFile
+	state    []checkpoint.OperatorState
+	duration time.Duration
+}
+
+func (b *batchResult) discard() error {
+	if b.staged == nil {
+		return nil
+	}
+	return b.staged.Discard()
+}
+
+func (b *batchResult) release() { b.run.release() }
+
+// attemptBatch runs a batch until it is staged and its state written. Failures of
+// I/O are tried again, as long as nothing is visible, up to maxAttempts.
+func (x *streamExecution) attemptBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (*batchResult, error) {
+	for attempt := 1; ; attempt++ {
+		b, err := x.tryBatch(ctx, entry, why)
+		if err == nil {
+			return b, nil
+		}
+		x.exec.abort()
+		if attempt == maxAttempts || !isTransient(err) || ctx.Err() != nil {
+			return nil, err
+		}
+		x.cfg.Listener.warn(fmt.Sprintf("batch %d failed and is tried again (%d of %d): %v", entry.Batch, attempt, maxAttempts-1, err))
+	}
+}
+
+// isTransient says whether trying again may help: an error of the device or the
+// network, not of the data, the disk's fullness or permissions.
+func isTransient(err error) bool {
+	for _, lasting := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
+		if errors.Is(err, lasting) {
+			return false
+		}
+	}
+	for _, passing := range []error{syscall.EIO, syscall.EINTR, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ECONNRESET} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryBatch plans the batch over its offset ranges, stages its rows and writes its
+// state.
+func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (_ *batchResult, err error) {
+	start := time.Now()
+	run, err := x.exec.begin(ctx, x, entry)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			run.release()
+		}
+	}()
+	x.exec.timings.queryPlanning = time.Since(start)
+	start = time.Now()
+	b := &batchResult{run: run}
+	counted := &countingReader{Reader: run.reader}
+	if why == dropRows {
+		err = drain(ctx, counted)
+	} else {
+		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: counted, Side: run.side})
+	}
+	err = errors.Join(err, run.reader.Close())
+	if err != nil {
+		return nil, errors.Join(err, b.discard())
+	}
+	b.rows = counted.rows
+	if b.inputs, err = x.unchangedInputs(ctx, entry, run); err != nil {
+		return nil, errors.Join(err, b.discard())
+	}
+	if b.state, err = run.commitState(ctx); err != nil {
+		return nil, errors.Join(err, b.discard())
+	}
+	x.exec.timings.addBatch = time.Since(start)
+	return b, nil
+}
+
+// countingReader counts the rows that pass.
+type countingReader struct {
+	columnar.Reader
+	rows int64
+}
+
+func (r *countingReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.Reader.Next(ctx)
+	if err == nil {
+		r.rows += b.NumRows()
+	}
+	return b, err
+}
+
+func drain(ctx context.Context, r columnar.Reader) error {
+	for {
+		b, err := r.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b.Release()
+	}
+}
+
+// unchangedInputs makes sure that what was read is what was logged, for streams and
+// bounded tables alike, and returns the fingerprints of the stream files.
+func (x *streamExecution) unchangedInputs(ctx context.Context, entry *checkpoint.OffsetEntry, run *batchRun) ([]checkpoint.InputFile, error) {
+	var inputs []checkpoint.InputFile
+	for i, s := range x.sources {
+		files, ok := s.source.(connector.FileSet)
+		if !ok || entry.Sources[i].Start == entry.Sources[i].End {
+			continue
+		}
+		logged, err := files.Files(ctx, entry.Sources[i].Start, entry.Sources[i].End)
+		if err != nil {
+			return nil, err
+		}
+		if err := firstChanged(ctx, files, logged); err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, fingerprints(s, entry.Sources[i], logged)...)
+	}
+	return inputs, x.exec.unchangedTables(ctx, entry)
+}
+
+// fingerprints are the files of a range with the hashes taken while they were read.
+func fingerprints(s *sourceState, r checkpoint.SourceRange, files []connector.FileIdentity) []checkpoint.InputFile {
+	hashes := map[string]string{}
+	if h, ok := s.source.(connector.Hasher); ok {
+		for _, f := range h.Hashes(r.Start, r.End) {
+			hashes[f.Path] = f.Hash
+		}
+	}
+	inputs := make([]checkpoint.InputFile, len(files))
+	for i, f := range files {
+		inputs[i] = checkpoint.InputFile{Source: s.name, Path: f.Path, Size: f.Size, ModTime: f.ModTime, Hash: hashes[f.Path]}
+	}
+	return inputs
+}
+
+func firstChanged(ctx context.Context, files connector.FileSet, logged []connector.FileIdentity) error {
+	changed, err := files.Changed(ctx, logged)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return &connector.FileChangedError{Path: changed[0].Path, Was: changed[0]}
+}
+
+// commitEntry is what is written to prepared/N.
+func (b *batchResult) commitEntry(x *streamExecution, entry *checkpoint.OffsetEntry) checkpoint.CommitEntry {
+	maxima, next := x.watermarks.after(b.run.eventTimes.seen())
+	c := checkpoint.CommitEntry{
+		Batch: entry.Batch, Offsets: *entry, State: b.state,
+		NextWatermark: next, Maxima: maxima, Inputs: b.inputs,
+		Counters: checkpoint.Counters{Out: b.rows, Late: b.run.lateRows()},
+	}
+	for i, s := range x.sources {
+		stats := b.run.scans[s.name]
+		end := checkpoint.SourceEnd{Name: s.name, End: entry.Sources[i].End}
+		if stats != nil {
+			end.Rows, end.Malformed = stats.Rows.Load(), stats.MalformedRows.Load()
+		}
+		c.Counters.In += end.Rows
+		c.Counters.Malformed += end.Malformed
+		c.Sources = append(c.Sources, end)
+	}
+	return c
+}

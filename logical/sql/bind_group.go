@@ -1,0 +1,286 @@
+package sql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/logical/sql/ast"
+)
+
+// groupBy binds the grouping keys: an input column before an alias before a position.
+func (sel *selection) groupBy() error {
+	g := sel.s.GroupBy
+	if g == nil {
+		return nil
+	}
+	sel.grouped = true
+	for _, s := range g.Items {
+		switch x := s.(type) {
+		case *ast.GroupingSets:
+			return sel.b.unsupported(x, "grouping by "+[...]string{"ROLLUP", "CUBE", "GROUPING SETS"}[x.Kind], "",
+				"UNION ALL of one SELECT for each grouping")
+		case *ast.Row:
+			if len(x.Items) == 0 {
+				continue
+			}
+			for _, one := range x.Items {
+				if err := sel.groupItem(one); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := sel.groupItem(s); err != nil {
+			return err
+		}
+	}
+	sel.completeWindows()
+	return nil
+}
+
+func (sel *selection) groupItem(s ast.Expr) error {
+	i, ok, err := sel.position(s, "GROUP BY")
+	if err != nil {
+		return err
+	}
+	e := sel.env("GROUP BY", columnFirst)
+	var x expr.Expr
+	name := nameOf(s)
+	if ok {
+		name = sel.items[i].name
+		x, err = sel.item(i)
+	} else {
+		sel.warnHiddenAlias(s)
+		x, err = e.bind(s)
+	}
+	if err != nil {
+		return err
+	}
+	if expr.HasAggregate(x) {
+		return sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
+	}
+	if x.Type().ID() == arrow.MAP {
+		return sel.b.errorf(s, "values of type MAP cannot be grouped")
+	}
+	if w := e.windowOf(s, x); w != nil {
+		sel.addKey(expr.Pass(w.start))
+		sel.addKey(expr.Pass(w.end))
+		return nil
+	}
+	sel.addKey(keyNamed(x, name))
+	return nil
+}
+
+// keyNamed is a grouping key; a column keeps its name and ID.
+func keyNamed(x expr.Expr, name string) expr.Named {
+	if c, ok := x.(*expr.Column); ok {
+		return expr.Pass(c)
+	}
+	return expr.As(x, name)
+}
+
+// addKey adds a key unless it is there.
+func (sel *selection) addKey(n expr.Named) {
+	for _, k := range sel.keys {
+		if expr.Equal(k.Expr, n.Expr) {
+			return
+		}
+	}
+	sel.keys = append(sel.keys, n)
+}
+
+// warnHiddenAlias tells of a GROUP BY name that is a column and, by alias, something
+// else: the column is taken.
+func (sel *selection) warnHiddenAlias(s ast.Expr) {
+	n, ok := ast.Unparen(s).(*ast.Name)
+	if !ok || len(n.Parts) != 1 {
+		return
+	}
+	name := n.Parts[0].Text
+	if c, _ := sel.env("GROUP BY", noAliases).findColumn("", name); c == nil {
+		return
+	}
+	for _, it := range sel.items {
+		if !it.alias || !strings.EqualFold(it.name, name) {
+			continue
+		}
+		if x, ok := ast.Unparen(it.syntax).(*ast.Name); !ok || !strings.EqualFold(nameOf(x), name) {
+			sel.b.warn(s, "GROUP BY %s takes the column %s, not the select item of that alias", name, name)
+			return
+		}
+	}
+}
+
+// completeWindows lets one bound of a window stand for both.
+func (sel *selection) completeWindows() {
+	for _, k := range sel.keys {
+		c, ok := k.Expr.(*expr.Column)
+		if !ok {
+			continue
+		}
+		w, ok := sel.b.windows[c.ID]
+		if !ok {
+			continue
+		}
+		for _, bound := range []*expr.Column{w.Start, w.End} {
+			if at := sel.node.Schema().Index(bound.ID); at >= 0 {
+				sel.addKey(expr.Pass(sel.node.Schema().Columns[at]))
+			}
+		}
+	}
+}
+
+// groupByAll groups by every select item without an aggregate.
+func (sel *selection) groupByAll() {
+	for _, it := range sel.items {
+		switch {
+		case expr.HasAggregate(it.x):
+		case it.window != nil:
+			sel.addKey(expr.Pass(it.window.start))
+			sel.addKey(expr.Pass(it.window.end))
+		default:
+			if _, constant := it.x.(*expr.Literal); !constant {
+				sel.addKey(keyNamed(it.x, it.name))
+			}
+		}
+	}
+	sel.completeWindows()
+}
+
+// isGrouped tells whether the query has groups, be it a single one.
+func (sel *selection) isGrouped(having expr.Expr, orders []*order) bool {
+	if sel.grouped || having != nil || sel.anyAggregate() {
+		return true
+	}
+	for _, o := range orders {
+		if expr.HasAggregate(o.x) {
+			return true
+		}
+	}
+	return false
+}
+
+// aggregate puts the Aggregate on the plan and rewrites all that stands above it.
+func (sel *selection) aggregate(having expr.Expr, orders []*order, on []expr.Expr) error {
+	var err error
+	for _, it := range sel.items {
+		if it.x, err = sel.overGroups(it.x, it.syntax); err != nil {
+			return err
+		}
+	}
+	if having != nil {
+		if having, err = sel.overGroups(having, sel.s.Having); err != nil {
+			return err
+		}
+	}
+	for _, o := range orders {
+		if o.syntax.All {
+			o.x = sel.items[o.output].x
+			continue
+		}
+		if o.x, err = sel.overGroups(o.x, o.syntax.X); err != nil {
+			return err
+		}
+	}
+	for i, x := range on {
+		if on[i], err = sel.overGroups(x, sel.s.On[i]); err != nil {
+			return err
+		}
+	}
+	below := map[expr.ID]bool{}
+	for _, n := range slices.Concat(sel.keys, sel.aggs, sel.volatile) {
+		for _, id := range expr.Columns(n.Expr) {
+			below[id] = true
+		}
+	}
+	sel.attachScalars(func(id expr.ID) bool { return below[id] })
+	sel.addVolatile()
+	sel.node = logical.NewAggregate(sel.node, sel.keys, sel.aggs)
+	sel.attachScalars(func(expr.ID) bool { return true })
+	if having != nil {
+		sel.node = logical.NewFilter(sel.node, having)
+	}
+	return nil
+}
+
+// overGroups rewrites an expression over the columns of FROM as one over the keys
+// and aggregates, collecting the aggregates. Any other column is a mistake, shown
+// in syntax.
+func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error) {
+	for _, k := range sel.keys {
+		if expr.Equal(x, k.Expr) {
+			return k.Column(), nil
+		}
+	}
+	switch n := x.(type) {
+	case *expr.Agg:
+		return sel.aggregateColumn(n), nil
+	case *expr.Column:
+		for _, s := range sel.subs {
+			if s.column.ID == n.ID {
+				return n, nil
+			}
+		}
+		return nil, sel.ungrouped(n, syntax)
+	}
+	children := x.Children()
+	var changed []expr.Expr
+	for i, c := range children {
+		m, err := sel.overGroups(c, syntax)
+		if err != nil {
+			return nil, err
+		}
+		if m != c && changed == nil {
+			changed = append([]expr.Expr(nil), children...)
+		}
+		if changed != nil {
+			changed[i] = m
+		}
+	}
+	if changed == nil {
+		return x, nil
+	}
+	return x.WithChildren(changed), nil
+}
+
+// aggregateColumn is the column of an aggregate, each computed once.
+func (sel *selection) aggregateColumn(a *expr.Agg) *expr.Column {
+	for _, known := range sel.aggs {
+		if expr.Equal(known.Expr, a) {
+			return known.Column()
+		}
+	}
+	n := expr.As(a, a.String())
+	sel.aggs = append(sel.aggs, n)
+	return n.Column()
+}
+
+// ungrouped is the error for a column that is neither grouped nor aggregated. It
+// looks for the name in the syntax, to underline that.
+func (sel *selection) ungrouped(c *expr.Column, syntax ast.Expr) error {
+	var at ast.Node = syntax
+	e := sel.env("SELECT", noAliases)
+	ast.Walk(syntax, func(n ast.Node) bool {
+		name, ok := n.(*ast.Name)
+		if !ok {
+			return true
+		}
+		if found, err := e.name(name); err == nil {
+			for _, id := range expr.Columns(found) {
+				if id == c.ID {
+					at = name
+				}
+			}
+		}
+		return true
+	})
+	hint := "add it to GROUP BY, or use any_value(" + c.Name + ")"
+	if !sel.grouped {
+		hint = "add GROUP BY " + c.Name + ", or use any_value(" + c.Name + ")"
+	}
+	return sel.b.hinted(at, hint, "column %s is neither in GROUP BY nor inside an aggregate", c.Name)
+}
