@@ -278,8 +278,8 @@ func fuzzJSON[T any](f *testing.F, seed T) {
 		}
 		var back T
 		must(t, unmarshal(again, &back))
-		if !reflect.DeepEqual(v, back) {
-			t.Fatalf("%+v became %+v", v, back)
+		if third, err := marshalPretty(back); err != nil || string(third) != string(again) {
+			t.Fatalf("%s became %s, %v", again, third, err)
 		}
 	})
 }

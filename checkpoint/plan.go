@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -297,6 +298,12 @@ func (d *Dir) noBatches() (bool, error) {
 // Plan reads plan.json: fs.ErrNotExist if there is none yet, ErrCorrupt if it is
 // damaged.
 func (d *Dir) Plan() (Plan, error) { return readPlan(d.fs, d.file(planName)) }
+
+// ReadPlan reads plan.json of the checkpoint in dir without its lock: fs.ErrNotExist
+// if there is none, ErrCorrupt if it is damaged.
+func ReadPlan(fsys vfs.FS, dir string) (Plan, error) {
+	return readPlan(fsys, path.Join(dir, planName))
+}
 
 func planChecksum(p *Plan) *string { return &p.Checksum }
 

@@ -188,12 +188,13 @@ func (l *SourceLog) Withdraw(after int64) error {
 	return l.removeFrom(after + 1)
 }
 
+// removeFrom removes single entries, the newest first and each durably before the
+// next: a crash leaves no gap.
 func (l *SourceLog) removeFrom(first int64) error {
 	ids, err := listIDs(l.fs, l.dir)
 	if err != nil {
 		return err
 	}
-	removed := false
 	for _, id := range slices.Backward(ids) {
 		if id < first {
 			break
@@ -201,12 +202,11 @@ func (l *SourceLog) removeFrom(first int64) error {
 		if err := l.fs.Remove(l.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		removed = true
+		if err := vfs.SyncDir(l.fs, l.dir); err != nil {
+			return err
+		}
 	}
-	if !removed {
-		return nil
-	}
-	return vfs.SyncDir(l.fs, l.dir)
+	return nil
 }
 
 // Compact joins old entries into segments; it changes nothing that Range gives. It

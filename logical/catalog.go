@@ -3,6 +3,7 @@ package logical
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -97,6 +98,11 @@ type namedEntry struct {
 // NewCatalog returns an empty catalog.
 func NewCatalog() *Catalog {
 	return &Catalog{entries: map[string]namedEntry{}, sinks: map[string]*SinkDecl{}}
+}
+
+// Clone returns a copy to which entries can be added apart.
+func (c *Catalog) Clone() *Catalog {
+	return &Catalog{entries: maps.Clone(c.entries), sinks: maps.Clone(c.sinks)}
 }
 
 // Add registers a relation; a name already taken is an error.

@@ -39,6 +39,14 @@ func (m aggArg) String() string                                       { return m
 // anyArg takes every type as it is.
 var anyArg = aggArg{"any", func(a arrow.DataType) (arrow.DataType, int, bool) { return a, 0, true }}
 
+// valueArg takes every type, NULL as INTEGER: what state columns can hold.
+var valueArg = aggArg{"any", func(a arrow.DataType) (arrow.DataType, int, bool) {
+	if a.ID() == arrow.NULL {
+		return columnar.Int32, 1, true
+	}
+	return a, 0, true
+}}
+
 // exactArg takes dt, and NULL as one.
 func exactArg(dt arrow.DataType) Matcher {
 	return aggArg{columnar.TypeName(dt), func(a arrow.DataType) (arrow.DataType, int, bool) {

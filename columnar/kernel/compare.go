@@ -81,7 +81,7 @@ func distinct(mem memory.Allocator, op CompareOp, a, b columnar.Datum, rows int)
 	words := differ.Words()
 	for i, x := range av.Words() {
 		y := bv.Words()[i]
-		words[i] = words[i]&x&y | x ^ y
+		words[i] = words[i]&x&y | (x ^ y)
 	}
 	if op == NotDistinctFrom {
 		for i := range words {

@@ -91,12 +91,7 @@ func (u wideUint) scaleDown(k int32) wideUint {
 	if k == 0 {
 		return u
 	}
-	for k--; k > 0; {
-		step := min(k, 19)
-		u, _ = u.over(decimal128.GetScaleMultiplier(int(step)).LowBits())
-		k -= step
-	}
-	u, digit := u.over(10)
+	u, digit := u.cut(k - 1).over(10)
 	if digit >= 5 {
 		carry := uint64(1)
 		for i := range u {
@@ -105,6 +100,19 @@ func (u wideUint) scaleDown(k int32) wideUint {
 	}
 	return u
 }
+
+// cut divides by ten to the k and drops the remainder.
+func (u wideUint) cut(k int32) wideUint {
+	for k > 0 {
+		step := min(k, 19)
+		u, _ = u.over(decimal128.GetScaleMultiplier(int(step)).LowBits())
+		k -= step
+	}
+	return u
+}
+
+// fromInt is v as an unscaled value.
+func fromInt(v int64) num { return decimal128.New(v>>63, uint64(v)) }
 
 // rescale is v, of scale from, with scale to, rounded half away from zero; ok is
 // false if it has more digits than precision.

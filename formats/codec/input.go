@@ -141,7 +141,7 @@ func (in *Input) open() error {
 		in.text, in.dec = text, dec
 		in.chunk = streamChunk
 		if in.comp == CompressionNone {
-			in.chunk = int(min(in.spec.File.Size, streamChunk))
+			in.chunk = int(min(in.spec.File.Size+1, streamChunk)) // one more byte finds the end
 		}
 	}
 	in.buf = takeBuffer(in.chunk + 2*cells.Pad)
@@ -196,7 +196,7 @@ func (in *Input) verify() error {
 			in.spec.Stats.MalformedFiles.Add(1)
 		}
 		in.text = bytes.NewReader(nil)
-		in.chunk = 0
+		in.chunk = 1
 	}
 	return nil
 }

@@ -40,6 +40,8 @@ type lister struct {
 	recursive  bool
 	doneMarker string
 	skipDir    string // archive_dir, "" if there is none
+	skipKey    dirKey // of it, if hasSkipKey
+	hasSkipKey bool
 	// accept says whether a file counts by its name; a file named as such by the
 	// path counts always.
 	accept func(name string) bool
@@ -107,6 +109,12 @@ func (l *lister) list(ctx context.Context, v visitor) error {
 	if err != nil || root.missing {
 		return err
 	}
+	if l.skipDir != "" {
+		// It may be written differently from how the listing comes to it.
+		if info, err := l.fs.Stat(l.skipDir); err == nil {
+			l.skipKey, l.hasSkipKey = keyOf(info)
+		}
+	}
 	if root.file != "" {
 		return l.file(path.Join(root.dir, root.file), root.file, false, v)
 	}
@@ -141,6 +149,9 @@ func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
 		return l.goneOr(err, d.dir)
 	}
 	if key, ok := keyOf(info); ok {
+		if l.hasSkipKey && key == l.skipKey {
+			return nil
+		}
 		if slices.Contains(d.above, key) {
 			l.warn(d.dir, "%s leads back to a folder above it and is not followed", d.dir)
 			return nil

@@ -1,8 +1,7 @@
 package parquet
 
 import (
-	"errors"
-	"io"
+	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -11,72 +10,66 @@ import (
 	"github.com/tidemill/tidemill/internal/vfs"
 )
 
-// SIGNATURES PUBLISHED EARLY; bodies are being written.
-
-// Compression is the codec of a written file's pages.
-type Compression uint8
-
-// The codecs a file is written with; Snappy is the default.
-const (
-	Snappy Compression = iota
-	Uncompressed
-	Zstd
-	Gzip
-)
-
-// WriterConfig says how a file is written; the zero value works.
-type WriterConfig struct {
-	Compression  Compression
-	RowGroupRows int               // rows of a row group; 0 is the default (1,048,576)
-	NoDictionary bool              // never dictionary-encode: for high-cardinality state tables
-	Metadata     map[string]string // key/value metadata of the footer
-	Mem          memory.Allocator
+// File is an open Parquet file whose footer has been read. Its methods, but Close,
+// may be called by several goroutines.
+type File struct {
+	file   vfs.File
+	meta   *fileMeta
+	schema *arrow.Schema
 }
-
-// FileWriter writes one Parquet file. It implements codec.Writer.
-type FileWriter struct{}
-
-// NewFileWriter starts a file of schema on w. Close finishes it; w is not closed.
-func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWriter, error) {
-	return nil, errors.New("not yet")
-}
-
-// Write appends a batch (columns in schema order; may be dictionary-encoded). b is borrowed.
-func (w *FileWriter) Write(b arrow.RecordBatch) error { return nil }
-
-// Flush ends the current row group, if it has rows.
-func (w *FileWriter) Flush() error { return nil }
-
-// SetMetadata adds or replaces an entry of the footer's metadata, until Close.
-func (w *FileWriter) SetMetadata(key, value string) {}
-
-// Size is the number of bytes written so far and still buffered, about.
-func (w *FileWriter) Size() int64 { return 0 }
-
-// Close writes what is buffered and the footer.
-func (w *FileWriter) Close() error { return nil }
-
-// File is an open Parquet file whose footer has been read. Reader may be called by
-// several goroutines.
-type File struct{}
 
 // OpenFile opens the file and reads its footer. Damage is a *connector.RecordError.
-func OpenFile(fsys vfs.FS, path string) (*File, error) { return nil, errors.New("not yet") }
-
-// Schema is the file's columns in the engine's types, never dictionary types.
-func (f *File) Schema() *arrow.Schema { return nil }
-
-// Metadata is the footer's key/value metadata.
-func (f *File) Metadata() map[string]string { return nil }
-
-// NumRows is the number of rows by the footer.
-func (f *File) NumRows() int64 { return 0 }
-
-// Reader reads the columns at the given positions of Schema, in that order; nil is
-// all. Batches have plain columns (no dictionaries).
-func (f *File) Reader(mem memory.Allocator, columns []int) (columnar.Reader, error) {
-	return nil, errors.New("not yet")
+func OpenFile(fsys vfs.FS, path string) (*File, error) {
+	h, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: h}
+	if f.meta, err = readFooter(h, path); err == nil {
+		f.schema, err = f.meta.schema()
+	}
+	if err != nil {
+		_ = h.Close()
+		return nil, damaged(path, err)
+	}
+	return f, nil
 }
 
-// Close closes the file; Readers must have been closed before.
-func (f *File) Close() error { return nil }
+// Schema is the file's columns in the engine's types, never dictionary types.
+func (f *File) Schema() *arrow.Schema { return f.schema }
+
+// Metadata is the footer's key/value metadata.
+func (f *File) Metadata() map[string]string {
+	m := map[string]string{}
+	for _, kv := range f.meta.footer.KeyValueMetadata {
+		m[kv.Key] = kv.Value
+	}
+	return m
+}
+
+// NumRows is the number of rows by the footer.
+func (f *File) NumRows() int64 { return f.meta.rows() }
+
+// Reader reads the columns at the given positions of Schema, in that order; nil is
+// all, an empty list only counts rows. Batches have plain columns (no dictionaries).
+// The Reader must be closed before the File.
+func (f *File) Reader(mem memory.Allocator, columns []int) (columnar.Reader, error) {
+	for _, c := range columns {
+		if c < 0 || c >= f.schema.NumFields() {
+			return nil, fmt.Errorf("bug: column %d of a file of %d columns", c, f.schema.NumFields())
+		}
+	}
+	p, err := newScanPlan(f.meta, f.schema, columns)
+	if err != nil {
+		return nil, err
+	}
+	p.mem, p.rows = mem, columnar.DefaultBatchRows
+	var groups []int
+	for g := range f.meta.footer.RowGroups {
+		groups = append(groups, g)
+	}
+	return newGroupReader(p, f.file, false, groups), nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }

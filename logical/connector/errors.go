@@ -72,6 +72,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // was logged. The query goes on by being planned anew over a source opened with
 // Pinned.
 type SchemaGrownError struct {
+	Stream string // its name
 	File   string // the first file that has new columns
 	Schema *arrow.Schema
 	Pinned map[string]string

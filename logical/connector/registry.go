@@ -240,3 +240,11 @@ type Hasher interface {
 // one more batch, with or without new data, to write it again. LastBatch still counts
 // what was committed.
 type Rewriter interface{ NeedsRewrite() bool }
+
+// FileTable is implemented by Tables of files. At is the table as it was when Files
+// gave these: what a batch logged is what it reads, now and when it is run again.
+type FileTable interface {
+	Table
+	FileSet
+	At(files []FileIdentity) Table
+}

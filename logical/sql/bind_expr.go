@@ -416,7 +416,9 @@ func (e *env) binary(n *ast.Binary) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		left, right = e.timeText(left, right), e.timeText(right, left)
+		if op := chain[i].Op; op == "+" || op == "-" {
+			left, right = e.timeText(left, right), e.timeText(right, left)
+		}
 		if left, err = e.call(chain[i], chain[i].Op, left, right); err != nil {
 			return nil, err
 		}

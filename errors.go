@@ -1,0 +1,89 @@
+package tidemill
+
+import (
+	"errors"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/sql"
+)
+
+// Version is the engine's version, kept in checkpoints and files.
+const Version = "0.1.0"
+
+// The errors a caller may test for, with errors.Is (the Err values) and errors.As.
+var (
+	ErrUnsupported  = logical.ErrUnsupported
+	ErrMemory       = columnar.ErrMemory
+	ErrCorrupt      = checkpoint.ErrCorrupt
+	ErrLocked       = checkpoint.ErrLocked
+	ErrIncompatible = checkpoint.ErrIncompatible
+)
+
+// The types of errors that carry details.
+type (
+	// SQLError is a mistake in a text: place, line, hint.
+	SQLError = sql.Error
+	// RecordError is a record or file that cannot be decoded.
+	RecordError = connector.RecordError
+	// OptionError is a wrong option.
+	OptionError = connector.OptionError
+	// RefusedError is an output or checkpoint that refuses.
+	RefusedError = connector.RefusedError
+	// BatchError says in which batch of which query something failed.
+	BatchError = incremental.BatchError
+)
+
+// ErrorKind sorts errors as the exit codes of the command line do.
+type ErrorKind int
+
+// The kinds; their numbers are the exit codes.
+const (
+	NoError      ErrorKind = 0
+	FailedError  ErrorKind = 1 // the query failed while running
+	UsageError   ErrorKind = 2 // bad SQL, bad options: found before anything ran
+	RefusalError ErrorKind = 3 // the checkpoint or the output refuses
+)
+
+// KindOf sorts an error.
+func KindOf(err error) ErrorKind { return errorKind(err) }
+
+func errorKind(err error) ErrorKind {
+	if err == nil {
+		return NoError
+	}
+	for _, refusal := range []error{ErrCorrupt, ErrLocked, ErrIncompatible} {
+		if errors.Is(err, refusal) {
+			return RefusalError
+		}
+	}
+	var (
+		refused  *connector.RefusedError
+		option   *connector.OptionError
+		noFiles  *connector.NoFilesError
+		text     *sql.Error
+		texts    sql.ErrorList
+		batch    *incremental.BatchError
+		unknown  *logical.UnknownColumnError
+		ambigous *logical.AmbiguousColumnError
+		usage    *usageError
+	)
+	switch {
+	case errors.As(err, &refused):
+		return RefusalError
+	case errors.As(err, &batch):
+		return FailedError
+	case errors.As(err, &option), errors.As(err, &noFiles), errors.As(err, &text), errors.As(err, &texts),
+		errors.As(err, &unknown), errors.As(err, &ambigous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
+		return UsageError
+	}
+	return FailedError
+}
+
+// usageError is bad usage that no other package has a type for.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }

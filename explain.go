@@ -1,0 +1,96 @@
+package tidemill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/sql"
+	"github.com/tidemill/tidemill/optimizer"
+	"github.com/tidemill/tidemill/physical"
+)
+
+// Explain shows what becomes of a DataFrame: the logical, the optimized and the physical
+// plan, and which rules fired. A DataFrame over a stream shows the incremental plan, too.
+// With analyze the query is run over what is there now, and every operator shows its
+// rows and time.
+func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bool) (string, error) {
+	node, err := df.Plan()
+	if err != nil {
+		return "", err
+	}
+	p, stages, err := s.physicalPlan(ctx, df)
+	if err != nil {
+		return "", err
+	}
+	var sb strings.Builder
+	section(&sb, "logical", logical.Format(node))
+	section(&sb, "optimized", logical.Format(stages.optimized))
+	section(&sb, "rules", rules(stages.trace))
+	if logical.IsStreaming(node) {
+		text, err := incremental.Explain(node, s.functions, s.settings.zone, s.settings.disabled)
+		if err != nil {
+			return "", err
+		}
+		section(&sb, "incremental", text)
+	}
+	if !analyze {
+		section(&sb, "physical", physical.Explain(p))
+		return sb.String(), nil
+	}
+	ec := s.execContext()
+	ec.Metrics = &physical.Metrics{}
+	if err := runToEnd(ctx, p, ec); err != nil {
+		return "", err
+	}
+	section(&sb, "physical, measured", physical.ExplainAnalyze(p, ec.Metrics))
+	return sb.String(), nil
+}
+
+func runToEnd(ctx context.Context, p physical.Plan, ec *physical.ExecContext) error {
+	r, err := physical.Run(ctx, p, ec)
+	if err != nil {
+		return err
+	}
+	for _, e := range columnar.All(ctx, r) {
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, r.Close())
+}
+
+func section(sb *strings.Builder, title, text string) {
+	fmt.Fprintf(sb, "== %s ==\n%s\n", title, strings.TrimRight(text, "\n"))
+}
+
+func rules(t *optimizer.Trace) string {
+	parts := make([]string, len(t.Fired))
+	for i, f := range t.Fired {
+		parts[i] = fmt.Sprintf("%s x%d", f.Rule, f.Count)
+	}
+	if parts == nil {
+		return "none fired"
+	}
+	return strings.Join(parts, "\n")
+}
+
+// ExplainSQL is Explain for the last query, or INSERT, of a text.
+func (s *Session) ExplainSQL(ctx context.Context, file, text string, analyze bool) (string, error) {
+	var out string
+	err := s.planner(s.catalog, s.resolver(nil), file, false).Script(ctx, text, func(p *sql.Planned) (err error) {
+		switch {
+		case p.Setting != nil:
+			return s.Set(p.Setting.Name, p.Setting.Value)
+		case p.Plan != nil:
+			out, err = s.Explain(ctx, logical.NewDataFrame(p.Plan, s.functions), analyze || p.Analyze)
+		}
+		return err
+	})
+	if err == nil && out == "" {
+		return "", &usageError{"there is no query to explain"}
+	}
+	return out, err
+}

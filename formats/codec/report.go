@@ -1,0 +1,44 @@
+package codec
+
+import "github.com/tidemill/tidemill/logical/connector"
+
+// keptSamples is how many bad records a ScanStats keeps.
+const keptSamples = 5
+
+// CountMalformed counts a bad record. describe is asked only while samples are still
+// kept: finding a line number means reading the file again.
+func CountMalformed(s *connector.ScanStats, describe func() connector.RecordError) {
+	switch {
+	case s == nil:
+	case s.MalformedRows.Load() < keptSamples:
+		s.Malformed(describe())
+	default:
+		s.MalformedRows.Add(1)
+	}
+}
+
+// ModeKey is the option mode.
+func ModeKey(p *Mode) connector.Key {
+	return connector.EnumKey("mode", p, "permissive", "drop", "fail")
+}
+
+// CorruptColumn is implemented by formats with an option corrupt_column: the name of
+// the declared VARCHAR column that receives the raw text of malformed records, "" if
+// none is set. Who makes Columns for the format finds its position by it.
+type CorruptColumn interface{ CorruptColumn() string }
+
+// Pinner is implemented by formats that leave a choice to the first file even where
+// columns are declared (CSV: is there a header). Pin makes the choice once, to be
+// handed to WithPinned; it is nil if no file has anything in it yet.
+type Pinner interface {
+	Pin(files []File, schema Columns) (pinned map[string]string, err error)
+}
+
+// maxBatchText is how many bytes of text a batch collects before it is handed on
+// with fewer rows.
+const maxBatchText = 64 << 20
+
+// BatchFull says whether a batch that holds rows and text should be handed on.
+func BatchFull(rows, batchRows, textBytes int) bool {
+	return rows >= batchRows || textBytes >= maxBatchText
+}

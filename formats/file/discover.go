@@ -1,0 +1,382 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Names of pinned choices. What the format pinned stands under its own names after
+// pinFormat.
+const (
+	pinColumns   = "columns"
+	pinFolders   = "folders"
+	pinName      = "format"
+	pinExtension = "extension"
+	pinFormat    = "format."
+)
+
+// sampleFiles is how many files inference looks at.
+const sampleFiles = 16
+
+// opened is what tables and sources have in common: what the path means and how its
+// files are read.
+type opened struct {
+	options ReadOptions
+	spec    Format
+	lister  *lister
+	layout  *layout
+	pinned  map[string]string
+	env     *connector.Env
+}
+
+// opening is the state of making an opened.
+type opening struct {
+	formats Formats
+	rest    map[string]string // options of the format
+	o       *opened
+	// files are those of a first listing, made only if something must be found out.
+	files  []foundFile
+	listed bool
+}
+
+// open decodes options and finds out format and columns. A *connector.NoFilesError
+// says that there are no files yet to tell. manifest lists the files of an output
+// directory for bounded tables; nil lists names.
+func open(ctx context.Context, formats Formats, env connector.Env) (*opened, error) {
+	options, rest, err := decodeRead(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{options: options, env: &env, pinned: map[string]string{}}
+	o.lister = &lister{
+		fs: env.FS, path: options.Path, recursive: options.Recursive, doneMarker: options.DoneMarker,
+		skipDir: options.ArchiveDir, env: o.env, accept: func(string) bool { return true },
+	}
+	if _, err := o.lister.find(); err != nil {
+		return nil, err
+	}
+	p := &opening{formats: formats, rest: rest, o: o}
+	format, err := p.format(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.layout = &layout{hive: options.Hive, evolution: options.Evolution, corrupt: options.Corrupt, format: format, env: o.env}
+	if err := p.columns(ctx); err != nil {
+		return nil, err
+	}
+	return o, o.checkCorrupt()
+}
+
+// list lists the files once.
+func (p *opening) list(ctx context.Context) ([]foundFile, error) {
+	if p.listed {
+		return p.files, nil
+	}
+	var err error
+	p.files, err = p.o.lister.all(ctx)
+	p.listed = err == nil
+	return p.files, err
+}
+
+// format finds the format: stated, pinned, or what the names say.
+func (p *opening) format(ctx context.Context) (codec.Format, error) {
+	o := p.o
+	name, ext := o.options.Format, ""
+	if name == "" {
+		name, ext = o.env.Pinned[pinName], o.env.Pinned[pinExtension]
+	}
+	stated := o.options.Format != ""
+	if name != "" {
+		var err error
+		if o.spec, err = p.formats.byName(name); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if o.spec, ext, err = p.detect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !stated {
+		o.pinned[pinExtension] = ext
+		o.lister.accept = func(name string) bool { return slices.Contains(o.spec.Extensions, splitExtension(name)) }
+		p.files = slices.DeleteFunc(p.files, func(f foundFile) bool { return !o.lister.accept(f.rel) })
+	}
+	o.pinned[pinName] = o.spec.Name
+	return p.formats.make(o.spec, ext, p.rest, connector.Names(o.options.keys()), o.env, false)
+}
+
+// detect finds the one format that the names of the files speak of.
+func (p *opening) detect(ctx context.Context) (f Format, ext string, err error) {
+	if f, ext, ok := p.formats.byExtension(p.o.options.Path); ok && !strings.ContainsAny(splitExtension(p.o.options.Path), "*?[]{}") {
+		return f, ext, nil // x.csv, *.parquet: the path itself tells
+	}
+	files, err := p.list(ctx)
+	if err != nil {
+		return Format{}, "", err
+	}
+	var other foundFile
+	var first foundFile
+	for _, file := range files {
+		g, e, ok := p.formats.byExtension(file.rel)
+		switch {
+		case !ok:
+			other = file
+		case f.Name == "":
+			f, ext, first = g, e, file
+		case f.Name != g.Name:
+			return Format{}, "", &connector.OptionError{Key: "format",
+				Reason: fmt.Sprintf("it is missing, and the names speak of more than one: %s is %s, %s is %s", first.Path, f.Name, file.Path, g.Name)}
+		}
+	}
+	if f.Name == "" {
+		return Format{}, "", p.none(other)
+	}
+	return f, ext, nil
+}
+
+// none is the error for a path without files that can be read.
+func (p *opening) none(other foundFile) error {
+	if other.Path == "" {
+		return p.o.noFiles()
+	}
+	return &connector.OptionError{Key: "format",
+		Reason: fmt.Sprintf("it is missing, and the name of %s does not tell (known endings are %s)", other.Path, p.formats.extensions())}
+}
+
+func (o *opened) noFiles() error {
+	why := "no file matches"
+	if root, err := o.lister.find(); err == nil {
+		switch {
+		case root.missing:
+			why = "it does not exist"
+		case root.patterns == nil:
+			why = "the folder holds no data file"
+		}
+	}
+	return &connector.NoFilesError{Path: o.options.Path, Why: why}
+}
+
+// columns finds the schema: declared, pinned, or inferred.
+func (p *opening) columns(ctx context.Context) error {
+	o, l := p.o, p.o.layout
+	if err := l.pin(o.env.Pinned, o.pinned); err != nil {
+		return err
+	}
+	if o.env.Columns != nil {
+		l.schema, l.declared = o.env.Columns, true
+		if o.spec.PinsDeclared && len(o.env.Pinned) == 0 {
+			return p.pinDeclared(ctx)
+		}
+		return nil
+	}
+	if text, ok := o.env.Pinned[pinColumns]; ok {
+		var err error
+		if l.schema, err = connector.DecodeSchema(text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(o.env.Pinned[pinFolders]), &l.folders); err != nil {
+			return fmt.Errorf("pinned folder columns: %w", err)
+		}
+		o.pinned[pinColumns], o.pinned[pinFolders] = text, o.env.Pinned[pinFolders]
+		return nil
+	}
+	files, err := p.list(ctx)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return o.noFiles()
+	}
+	inferred, ok, err := o.infer(ctx, files)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &connector.NoFilesError{Path: o.options.Path, Why: "its files hold no records to find columns by"}
+	}
+	return o.setInferred(inferred, files)
+}
+
+// pin gives the format the choices an earlier Infer made, and notes them.
+func (l *layout) pin(from, to map[string]string) error {
+	choices := map[string]string{}
+	for k, v := range from {
+		if name, ok := strings.CutPrefix(k, pinFormat); ok {
+			choices[name] = v
+			to[k] = v
+		}
+	}
+	if len(choices) == 0 {
+		return nil
+	}
+	f, err := l.format.WithPinned(choices)
+	if err != nil {
+		return fmt.Errorf("pinned choices of format %s: %w", l.format.Name(), err)
+	}
+	l.format = f
+	return nil
+}
+
+// pinDeclared lets the format make its choices by the files that are there.
+func (p *opening) pinDeclared(ctx context.Context) error {
+	files, err := p.list(ctx)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	inferred, ok, err := p.o.infer(ctx, files)
+	if err != nil || !ok {
+		return err
+	}
+	return p.o.setFormatPins(inferred.Pinned)
+}
+
+// infer takes a sample.
+func (o *opened) infer(ctx context.Context, files []foundFile) (codec.Inferred, bool, error) {
+	var sample []codec.File
+	for _, f := range files {
+		if len(sample) == sampleFiles {
+			break
+		}
+		if f.Size > 0 || o.spec.RowCount != nil {
+			sample = append(sample, codec.File{FS: o.env.FS, FileIdentity: f.FileIdentity})
+		}
+	}
+	if len(sample) == 0 {
+		// Text files have their column, even if all are empty.
+		for _, f := range files[:min(1, len(files))] {
+			sample = append(sample, codec.File{FS: o.env.FS, FileIdentity: f.FileIdentity})
+		}
+	}
+	return o.layout.format.Infer(ctx, sample)
+}
+
+// setFormatPins hands the format's choices to it and keeps them.
+func (o *opened) setFormatPins(choices map[string]string) error {
+	pins := map[string]string{}
+	for k, v := range choices {
+		pins[pinFormat+k] = v
+	}
+	return o.layout.pin(pins, o.pinned)
+}
+
+// setInferred makes the columns: those of the content, then those of the folders. A
+// folder wins over a column of the content of the same name.
+func (o *opened) setInferred(inferred codec.Inferred, files []foundFile) error {
+	if err := o.setFormatPins(inferred.Pinned); err != nil {
+		return err
+	}
+	var folders []arrow.Field
+	if o.options.Hive {
+		folders = inferFolders(files)
+	}
+	o.layout.schema, o.layout.folders = withFolders(inferred.Schema, folders)
+	return o.pinColumns()
+}
+
+func withFolders(content *arrow.Schema, folders []arrow.Field) (*arrow.Schema, []string) {
+	names := []string{}
+	for _, f := range folders {
+		names = append(names, f.Name)
+	}
+	var fields []arrow.Field
+	for _, f := range content.Fields() {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, f.Name) }) {
+			fields = append(fields, columnar.Field(f.Name, f.Type))
+		}
+	}
+	return arrow.NewSchema(append(fields, folders...), nil), names
+}
+
+func (o *opened) pinColumns() error {
+	folders, err := json.Marshal(o.layout.folders)
+	if err != nil {
+		return err
+	}
+	o.pinned[pinColumns] = connector.EncodeSchema(o.layout.schema)
+	o.pinned[pinFolders] = string(folders)
+	return nil
+}
+
+// checkCorrupt sees that corrupt_column is a declared VARCHAR.
+func (o *opened) checkCorrupt() error {
+	name := o.options.Corrupt
+	if name == "" {
+		return nil
+	}
+	i, _ := columnar.Lookup(o.layout.schema, name)
+	if i < 0 || !o.layout.declared || o.layout.schema.Field(i).Type.ID() != arrow.STRING {
+		return &connector.OptionError{Key: "corrupt_column", Value: name, HasValue: true,
+			Reason: "it must be a declared column of type VARCHAR"}
+	}
+	o.layout.corrupt = o.layout.schema.Field(i).Name
+	return nil
+}
+
+// grown is the columns with those that the given files add, and the first file that
+// adds one; "" if none does.
+func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, string, error) {
+	known := o.layout.schema
+	first := ""
+	for chunk := range slices.Chunk(files, sampleFiles) {
+		inferred, ok, err := o.infer(ctx, chunk)
+		if err != nil || !ok {
+			if err != nil {
+				return nil, "", err
+			}
+			continue
+		}
+		for _, f := range inferred.Schema.Fields() {
+			if _, n := columnar.Lookup(known, f.Name); n > 0 {
+				continue
+			}
+			known = arrow.NewSchema(append(slices.Clone(known.Fields()), columnar.Field(f.Name, f.Type)), nil)
+			if first == "" {
+				first = chunk[0].Path
+			}
+		}
+	}
+	return known, first, nil
+}
+
+// Discover finds the columns of a stream over files.
+func Discover(ctx context.Context, formats Formats, env connector.Env) (connector.Discovery, error) {
+	o, err := open(ctx, formats, env)
+	if err != nil {
+		return connector.Discovery{}, err
+	}
+	if err := o.checkStream(); err != nil {
+		return connector.Discovery{}, err
+	}
+	return connector.Discovery{Schema: o.layout.schema, Pinned: maps.Clone(o.pinned)}, nil
+}
+
+// checkStream refuses what can be read as a table only.
+func (o *opened) checkStream() error {
+	id, ok, err := readIdentity(o.env.FS, o.options.Path)
+	if err != nil && !isAbsent(err) {
+		if errors.Is(err, errCorrupt) {
+			return nil // its writer will say so
+		}
+		return err
+	}
+	if ok && id.Mode == connector.Complete.String() {
+		return &connector.OptionError{Key: "path", Value: o.options.Path, HasValue: true,
+			Reason: "it is the output of a query with output_mode = 'complete': its table is replaced each batch, so there is no stream of new rows; read it as a table"}
+	}
+	if dir := o.options.ArchiveDir; dir != "" && dir == o.options.Path {
+		return &connector.OptionError{Key: "archive_dir", Value: dir, HasValue: true, Reason: "it is the source itself"}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// An entry of a source's log is text: a head line, then a line a file, in the order
+// the files are read:
+//
+//	files 1 {"format.header":"true"}
+//	r 2048 1704067200000000 - "day=2024-01-01/a.csv"
+//	s 2048 1704067201000000 5f0c… "b.csv"
+//
+// r is read, s is skipped (same_content, or there at the start of a query that begins
+// with what is new). Then come size, modification time in microseconds, content hash
+// if it was taken for planning, and the path below the source's root.
+type logEntry struct {
+	// pinned are choices of the format made for this entry's files.
+	pinned map[string]string
+	files  []loggedFile
+}
+
+type loggedFile struct {
+	foundFile
+	skipped bool
+	hash    string
+}
+
+const logHead = "files 1"
+
+func (e *logEntry) encode() ([]byte, error) {
+	out := []byte(logHead)
+	if len(e.pinned) > 0 {
+		text, err := json.Marshal(e.pinned)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, ' '), text...)
+	}
+	out = append(out, '\n')
+	for _, f := range e.files {
+		kind, hash := byte('r'), "-"
+		if f.skipped {
+			kind = 's'
+		}
+		if f.hash != "" {
+			hash = f.hash
+		}
+		out = append(out, kind, ' ')
+		out = strconv.AppendInt(out, f.Size, 10)
+		out = append(out, ' ')
+		out = strconv.AppendInt(out, f.ModTime, 10)
+		out = append(append(append(out, ' '), hash...), ' ')
+		out = strconv.AppendQuote(out, f.rel)
+		out = append(out, '\n')
+	}
+	return out, nil
+}
+
+var errLogEntry = errors.New("the log of the source is damaged")
+
+// decodeLogEntry reads what encode wrote. Path of the files is not set.
+func decodeLogEntry(data []byte) (logEntry, error) {
+	var e logEntry
+	head, rest, ok := bytes.Cut(data, []byte{'\n'})
+	pinned, isHead := strings.CutPrefix(string(head), logHead)
+	if !ok || !isHead || pinned != "" && pinned[0] != ' ' {
+		return e, fmt.Errorf("%w: it does not begin with %q", errLogEntry, logHead)
+	}
+	if pinned != "" {
+		if err := json.Unmarshal([]byte(pinned), &e.pinned); err != nil {
+			return e, fmt.Errorf("%w: %v", errLogEntry, err)
+		}
+	}
+	for len(rest) > 0 {
+		var line []byte
+		if line, rest, ok = bytes.Cut(rest, []byte{'\n'}); !ok {
+			return e, fmt.Errorf("%w: its last line is cut", errLogEntry)
+		}
+		f, err := decodeLogLine(string(line))
+		if err != nil {
+			return e, err
+		}
+		e.files = append(e.files, f)
+	}
+	return e, nil
+}
+
+func decodeLogLine(line string) (loggedFile, error) {
+	var f loggedFile
+	bad := fmt.Errorf("%w: %.200q is not a file", errLogEntry, line)
+	parts := strings.SplitN(line, " ", 5)
+	if len(parts) != 5 || parts[0] != "r" && parts[0] != "s" {
+		return f, bad
+	}
+	var err1, err2, err3 error
+	f.skipped = parts[0] == "s"
+	f.Size, err1 = strconv.ParseInt(parts[1], 10, 64)
+	f.ModTime, err2 = strconv.ParseInt(parts[2], 10, 64)
+	f.rel, err3 = strconv.Unquote(parts[4])
+	if err1 != nil || err2 != nil || err3 != nil || f.Size < 0 || f.rel == "" || parts[4][0] != '"' {
+		return f, bad
+	}
+	if parts[3] != "-" {
+		f.hash = parts[3]
+	}
+	return f, nil
+}
+
+// position is the JSON of an Offset.
+type position struct {
+	// Batch is the id of the newest log entry that is part of the range.
+	Batch int64 `json:"batch"`
+	// Listing, in an offset of Target, says that what the listing of that number had
+	// found is part of it, too. It means something in one process only.
+	Listing int64 `json:"listing,omitempty"`
+}
+
+func (p position) offset() connector.Offset {
+	if p.Batch < 0 && p.Listing == 0 {
+		return ""
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return connector.Offset(text)
+}
+
+func parseOffset(o connector.Offset) (position, error) {
+	p := position{Batch: -1}
+	if o == "" {
+		return p, nil
+	}
+	d := json.NewDecoder(strings.NewReader(string(o)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil || p.Batch < -1 {
+		return p, fmt.Errorf("%q is not an offset of a file source", string(o))
+	}
+	return p, nil
+}

@@ -1,0 +1,221 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Table is the files of a path as they are when it is read. An output directory of a
+// query is read by its manifest: whole batches.
+type Table struct {
+	o  *opened
+	mu sync.Mutex // guards the lister
+}
+
+var (
+	_ connector.Table      = (*Table)(nil)
+	_ connector.FileTable  = (*Table)(nil)
+	_ connector.RowCounter = (*Table)(nil)
+	_ connector.Describer  = (*Table)(nil)
+)
+
+// OpenTable opens a bounded table. A path that matches nothing is a
+// *connector.NoFilesError.
+func OpenTable(ctx context.Context, formats Formats, env connector.Env) (*Table, error) {
+	o, err := open(ctx, formats, env)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{o: o}
+	files, isOutput, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && !isOutput {
+		return nil, o.noFiles()
+	}
+	return t, nil
+}
+
+// Schema implements connector.Table.
+func (t *Table) Schema() *arrow.Schema { return t.o.layout.schema }
+
+// Description implements connector.Describer.
+func (t *Table) Description() string { return "FileTable[" + t.o.options.Path + "]" }
+
+// Units implements connector.Table.
+func (t *Table) Units(ctx context.Context, req connector.ScanRequest) ([]connector.Unit, error) {
+	files, isOutput, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && !isOutput {
+		return nil, t.o.noFiles()
+	}
+	return t.o.layout.units(ctx, files, req, nil)
+}
+
+// list lists the files in order; isOutput says that a manifest did.
+func (t *Table) list(ctx context.Context) (files []foundFile, isOutput bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	files, isOutput, err = t.published()
+	if err != nil || isOutput {
+		return files, isOutput, err
+	}
+	files, err = t.o.lister.all(ctx)
+	return files, false, err
+}
+
+// published lists an output directory by its manifest; ok is false if it is none.
+func (t *Table) published() (files []foundFile, ok bool, err error) {
+	dir, fsys := t.o.options.Path, t.o.env.FS
+	control := path.Join(dir, controlDir)
+	if info, err := fsys.Stat(control); err != nil || !info.IsDir() {
+		return nil, false, nil
+	}
+	entries, err := readEntries(fsys, path.Join(control, manifestDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.o.lister.warn(control, "%s: its manifest is gone; reading the files that are there", dir)
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range fold(entries) {
+		for _, f := range e.Files {
+			if f.Side != "" || !t.o.lister.accept(f.Path) {
+				continue
+			}
+			name := path.Join(dir, f.Path)
+			info, err := fsys.Stat(name)
+			if err != nil {
+				if isAbsent(err) {
+					t.o.lister.warn(name, "%s is in the manifest but gone, and is skipped", name)
+					continue
+				}
+				return nil, false, err
+			}
+			files = append(files, foundFile{f.Path, connector.FileIdentity{Path: name, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}})
+		}
+	}
+	return files, true, nil
+}
+
+// Files implements connector.FileSet; start and end do not matter.
+func (t *Table) Files(ctx context.Context, _, _ connector.Offset) ([]connector.FileIdentity, error) {
+	files, _, err := t.list(ctx)
+	return identities(files), err
+}
+
+func identities(files []foundFile) []connector.FileIdentity {
+	out := make([]connector.FileIdentity, len(files))
+	for i, f := range files {
+		out[i] = f.FileIdentity
+	}
+	return out
+}
+
+// At implements connector.FileTable.
+func (t *Table) At(files []connector.FileIdentity) connector.Table {
+	return &fixedTable{Table: t, files: files}
+}
+
+// fixedTable reads the files it was given instead of listing.
+type fixedTable struct {
+	*Table
+	files []connector.FileIdentity
+}
+
+// Units implements connector.Table.
+func (t *fixedTable) Units(ctx context.Context, req connector.ScanRequest) ([]connector.Unit, error) {
+	root, err := t.o.lister.find()
+	if err != nil {
+		return nil, err
+	}
+	files := make([]foundFile, len(t.files))
+	for i, id := range t.files {
+		files[i] = foundFile{below(root.dir, id.Path), id}
+	}
+	return t.o.layout.units(ctx, files, req, nil)
+}
+
+// Files implements connector.FileSet.
+func (t *fixedTable) Files(context.Context, connector.Offset, connector.Offset) ([]connector.FileIdentity, error) {
+	return t.files, nil
+}
+
+// below is a path without the directory it begins with.
+func below(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
+}
+
+// Changed implements connector.FileSet.
+func (t *Table) Changed(ctx context.Context, logged []connector.FileIdentity) ([]connector.FileIdentity, error) {
+	return changedFiles(ctx, t.o.env, logged, readsLines(t.o.layout.format))
+}
+
+// RowCount implements connector.RowCounter.
+func (t *Table) RowCount() (int64, bool) {
+	if t.o.spec.RowCount == nil {
+		return 0, false
+	}
+	files, _, err := t.list(context.Background())
+	if err != nil {
+		return 0, false
+	}
+	rows := int64(0)
+	for _, f := range files {
+		n, err := t.o.spec.RowCount(codec.File{FS: t.o.env.FS, FileIdentity: f.FileIdentity})
+		if err != nil {
+			return 0, false
+		}
+		rows += n
+	}
+	return rows, true
+}
+
+// FileSchema is the schema one file has by itself.
+type FileSchema struct {
+	Path   string
+	Schema *arrow.Schema // nil if it says nothing about columns
+}
+
+// Schemas infers the schema of each file apart, for showing differences.
+func (t *Table) Schemas(ctx context.Context) ([]FileSchema, error) {
+	files, _, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []FileSchema
+	for _, f := range files {
+		inferred, ok, err := t.o.infer(ctx, []foundFile{f})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		s := FileSchema{Path: f.Path}
+		if ok {
+			var folders []arrow.Field
+			if t.o.options.Hive {
+				folders = inferFolders([]foundFile{f})
+			}
+			s.Schema, _ = withFolders(inferred.Schema, folders)
+		}
+		out = append(out, s)
+	}
+	return slices.Clip(out), nil
+}

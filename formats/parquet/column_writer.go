@@ -1,0 +1,632 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// leafWriter collects the pages of one column chunk.
+type leafWriter struct {
+	path     []string
+	typ      arrow.DataType
+	physical format.Type
+	length   int // of FIXED_LEN_BYTE_ARRAY
+	def, rep int
+	kind     statKind
+
+	compression Compression
+
+	// The page being filled: levels, and values that are not null.
+	defs, reps []byte
+	rows       int
+	nulls      int
+	values     []byte // in PLAIN encoding; booleans a byte each
+	count      int    // of values
+	stats      extremes
+	dict       *dictionaryWriter // nil: values are plain
+	kept       *dictionaryWriter // given up, but earlier pages of the chunk use it
+	noDict     bool
+
+	// The chunk being filled.
+	pages       []byte
+	index       []pageRecord
+	plainSize   int64
+	chunkRows   int64
+	chunkValues int64
+	chunkNulls  int64
+	chunkStats  extremes
+	plainPages  int32
+	codePages   int32
+
+	sel     []int32 // indices of values that are not null
+	scratch []byte
+	packed  []byte
+}
+
+// pageRecord is what the indexes say of a page.
+type pageRecord struct {
+	offset, firstRow int64 // offset in pages
+	size             int32 // with its header
+	nulls            int64
+	allNull          bool
+	low, high        []byte
+}
+
+func newLeafWriter(path []string, dt arrow.DataType, e *format.SchemaElement, def, rep int) *leafWriter {
+	return &leafWriter{
+		path: path, typ: dt, physical: e.Type.V, length: int(e.TypeLength.V), def: def, rep: rep,
+		kind: statKindOf(dt, e.Type.V),
+	}
+}
+
+func statKindOf(dt arrow.DataType, p format.Type) statKind {
+	switch dt.ID() {
+	case arrow.BOOL:
+		return statBool
+	case arrow.FLOAT32:
+		return statFloat
+	case arrow.FLOAT64:
+		return statDouble
+	case arrow.STRING:
+		return statText
+	case arrow.BINARY:
+		return statBytes
+	case arrow.NULL, arrow.INTERVAL_MONTH_DAY_NANO:
+		return statNone
+	}
+	switch p {
+	case format.Int32:
+		return statInt32
+	case format.Int64:
+		return statInt64
+	}
+	return statDecimal
+}
+
+// begin starts a chunk.
+func (w *leafWriter) begin() {
+	w.pages, w.index = w.pages[:0], w.index[:0]
+	w.plainSize, w.chunkRows, w.chunkValues, w.chunkNulls = 0, 0, 0, 0
+	w.plainPages, w.codePages = 0, 0
+	w.chunkStats.reset()
+	w.dict, w.kept = nil, nil
+	if !w.noDict && (w.typ.ID() == arrow.STRING || w.typ.ID() == arrow.BINARY) {
+		w.dict = newDictionaryWriter()
+	}
+}
+
+// appendFlat appends the rows of a column that is not nested.
+func (w *leafWriter) appendFlat(a arrow.Array) error {
+	n := a.Len()
+	w.rows += n
+	w.sel = w.sel[:0]
+	if isAllValid(a) {
+		w.defs = appendRepeated(w.defs, byte(w.def), n)
+		return w.appendValues(a, nil)
+	}
+	for i := range n {
+		if isNull(a, i) {
+			w.defs = append(w.defs, byte(w.def-1))
+		} else {
+			w.defs = append(w.defs, byte(w.def))
+			w.sel = append(w.sel, int32(i))
+		}
+	}
+	w.nulls += n - len(w.sel)
+	return w.appendValues(a, w.sel)
+}
+
+// isNull looks through dictionary codes at the value they stand for.
+func isNull(a arrow.Array, i int) bool {
+	if a.IsNull(i) {
+		return true
+	}
+	d, ok := a.(*array.Dictionary)
+	return ok && d.Dictionary().IsNull(d.GetValueIndex(i))
+}
+
+func isAllValid(a arrow.Array) bool {
+	if a.DataType().ID() == arrow.NULL {
+		return a.Len() == 0
+	}
+	d, ok := a.(*array.Dictionary)
+	return a.NullN() == 0 && (!ok || d.Dictionary().NullN() == 0)
+}
+
+func appendRepeated(b []byte, v byte, n int) []byte {
+	at := len(b)
+	b = append(b, make([]byte, n)...)
+	fill := b[at:]
+	for i := range fill {
+		fill[i] = v
+	}
+	return b
+}
+
+// appendEntries appends a nested column's entries.
+func (w *leafWriter) appendEntries(a arrow.Array, e *entries) error {
+	w.sel = w.sel[:0]
+	optional := byte(w.def) // the level of a value that is there
+	for i, at := range e.index {
+		def := e.def[i]
+		if at >= 0 && !isNull(a, int(at)) {
+			def = optional
+			w.sel = append(w.sel, at)
+		}
+		w.defs = append(w.defs, def)
+		if e.rep[i] == 0 {
+			w.rows++
+		}
+	}
+	if w.rep > 0 {
+		w.reps = append(w.reps, e.rep...)
+	}
+	w.nulls += len(e.index) - len(w.sel)
+	return w.appendValues(a, w.sel)
+}
+
+// appendValues appends the values of a at the indices sel, all if sel is nil. None
+// of them is null.
+func (w *leafWriter) appendValues(a arrow.Array, sel []int32) error {
+	n := len(sel)
+	if sel == nil {
+		n = a.Len()
+	}
+	if n == 0 {
+		return nil
+	}
+	w.count += n
+	if d, ok := a.(*array.Dictionary); ok {
+		return w.appendDictionary(d, sel)
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		w.appendBools(a, sel)
+	case *array.Int8:
+		appendNarrow(w, a.Int8Values(), sel)
+	case *array.Int16:
+		appendNarrow(w, a.Int16Values(), sel)
+	case *array.Int32:
+		w.appendInt32(a.Int32Values(), sel)
+	case *array.Date32:
+		w.appendInt32(arrow.Int32Traits.CastFromBytes(arrow.Date32Traits.CastToBytes(a.Date32Values())), sel)
+	case *array.Int64:
+		w.appendInt64(a.Int64Values(), sel)
+	case *array.Time64:
+		w.appendInt64(arrow.Int64Traits.CastFromBytes(arrow.Time64Traits.CastToBytes(a.Time64Values())), sel)
+	case *array.Timestamp:
+		w.appendInt64(arrow.Int64Traits.CastFromBytes(arrow.TimestampTraits.CastToBytes(a.TimestampValues())), sel)
+	case *array.Float32:
+		w.appendFloat32(a.Float32Values(), sel)
+	case *array.Float64:
+		w.appendFloat64(a.Float64Values(), sel)
+	case *array.Decimal128:
+		return w.appendDecimals(a, sel)
+	case *array.MonthDayNanoInterval:
+		return w.appendIntervals(a, sel)
+	case *array.String:
+		w.appendTexts(textBytes(a.Data()), a.ValueOffsets(), sel)
+	case *array.Binary:
+		w.appendTexts(textBytes(a.Data()), a.ValueOffsets(), sel)
+	default:
+		return fmt.Errorf("bug: a column of type %s where %s was expected", a.DataType(), columnar.TypeName(w.typ))
+	}
+	return nil
+}
+
+// textBytes is the bytes the offsets of a text array refer to.
+func textBytes(d arrow.ArrayData) []byte {
+	if b := d.Buffers()[2]; b != nil {
+		return b.Bytes()
+	}
+	return nil
+}
+
+func (w *leafWriter) appendBools(a *array.Boolean, sel []int32) {
+	low, high := int64(1), int64(0)
+	add := func(i int) {
+		v := byte(0)
+		if a.Value(i) {
+			v = 1
+		}
+		low, high = min(low, int64(v)), max(high, int64(v))
+		w.values = append(w.values, v)
+	}
+	if sel == nil {
+		for i := range a.Len() {
+			add(i)
+		}
+	}
+	for _, i := range sel {
+		add(int(i))
+	}
+	w.stats.addInt(low, high)
+}
+
+func appendNarrow[T int8 | int16](w *leafWriter, v []T, sel []int32) {
+	wide := make([]int32, len(v))
+	for i, x := range v {
+		wide[i] = int32(x)
+	}
+	w.appendInt32(wide, sel)
+}
+
+func (w *leafWriter) appendInt32(v []int32, sel []int32) {
+	at := len(w.values)
+	if sel == nil {
+		w.values = append(w.values, arrow.Int32Traits.CastToBytes(v)...)
+	} else {
+		w.values = gatherInto(w.values, v, sel, arrow.Int32Traits.CastFromBytes, 4)
+	}
+	low, high := minMax(arrow.Int32Traits.CastFromBytes(w.values[at:]))
+	w.stats.addInt(int64(low), int64(high))
+}
+
+func (w *leafWriter) appendInt64(v []int64, sel []int32) {
+	at := len(w.values)
+	if sel == nil {
+		w.values = append(w.values, arrow.Int64Traits.CastToBytes(v)...)
+	} else {
+		w.values = gatherInto(w.values, v, sel, arrow.Int64Traits.CastFromBytes, 8)
+	}
+	w.stats.addInt(minMax(arrow.Int64Traits.CastFromBytes(w.values[at:])))
+}
+
+func (w *leafWriter) appendFloat32(v []float32, sel []int32) {
+	at := len(w.values)
+	if sel == nil {
+		w.values = append(w.values, arrow.Float32Traits.CastToBytes(v)...)
+	} else {
+		w.values = gatherInto(w.values, v, sel, arrow.Float32Traits.CastFromBytes, 4)
+	}
+	floatStats(&w.stats, arrow.Float32Traits.CastFromBytes(w.values[at:]))
+}
+
+func (w *leafWriter) appendFloat64(v []float64, sel []int32) {
+	at := len(w.values)
+	if sel == nil {
+		w.values = append(w.values, arrow.Float64Traits.CastToBytes(v)...)
+	} else {
+		w.values = gatherInto(w.values, v, sel, arrow.Float64Traits.CastFromBytes, 8)
+	}
+	floatStats(&w.stats, arrow.Float64Traits.CastFromBytes(w.values[at:]))
+}
+
+// gatherInto appends the selected values, size bytes each.
+func gatherInto[T any](dst []byte, v []T, sel []int32, cast func([]byte) []T, size int) []byte {
+	at := len(dst)
+	dst = append(dst, make([]byte, len(sel)*size)...)
+	out := cast(dst[at:])[:len(sel)]
+	for i, s := range sel {
+		out[i] = v[s]
+	}
+	return dst
+}
+
+func minMax[T int32 | int64](v []T) (low, high T) {
+	low, high = v[0], v[0]
+	for _, x := range v {
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high
+}
+
+// floatStats leaves NaN out, as the format asks.
+func floatStats[T float32 | float64](x *extremes, v []T) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, f := range v {
+		if f == f {
+			low, high = min(low, float64(f)), max(high, float64(f))
+		}
+	}
+	if low <= high {
+		x.addFloat(low, high)
+	}
+}
+
+func (w *leafWriter) appendDecimals(a *array.Decimal128, sel []int32) error {
+	all := a.Values()
+	n := len(sel)
+	if sel == nil {
+		n = len(all)
+	}
+	for j := range n {
+		i := j
+		if sel != nil {
+			i = int(sel[j])
+		}
+		v := all[i]
+		if w.physical == format.FixedLenByteArray {
+			w.values = appendDecimal(w.values, v, w.length)
+			w.stats.addDecimal(v)
+			continue
+		}
+		low := int64(v.LowBits())
+		if low>>63 != v.HighBits() {
+			return fmt.Errorf("column %s: a value has more digits than %s", w.path[0], columnar.TypeName(w.typ))
+		}
+		w.values = binary.LittleEndian.AppendUint64(w.values, uint64(low))
+		w.stats.addInt(low, low)
+	}
+	return nil
+}
+
+func (w *leafWriter) appendIntervals(a *array.MonthDayNanoInterval, sel []int32) error {
+	n := len(sel)
+	if sel == nil {
+		n = a.Len()
+	}
+	for j := range n {
+		i := j
+		if sel != nil {
+			i = int(sel[j])
+		}
+		v := a.Value(i)
+		millis := v.Nanoseconds / 1e6
+		if v.Months < 0 || v.Days < 0 || v.Nanoseconds < 0 || v.Nanoseconds%1e6 != 0 || millis > math.MaxUint32 {
+			return fmt.Errorf("column %s: Parquet holds intervals of whole milliseconds that are not negative; cast it to VARCHAR", w.path[0])
+		}
+		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Months))
+		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Days))
+		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(millis))
+	}
+	return nil
+}
+
+// appendTexts appends texts, as codes while a dictionary pays.
+func (w *leafWriter) appendTexts(data []byte, offsets []int32, sel []int32) {
+	n := len(sel)
+	if sel == nil {
+		n = len(offsets) - 1
+	}
+	for j := range n {
+		i := j
+		if sel != nil {
+			i = int(sel[j])
+		}
+		w.appendText(data[offsets[i]:offsets[i+1]])
+	}
+}
+
+func (w *leafWriter) appendText(v []byte) {
+	if w.dict != nil {
+		w.dict.codes = append(w.dict.codes, w.dict.code(v))
+		return
+	}
+	w.values = binary.LittleEndian.AppendUint32(w.values, uint32(len(v)))
+	w.values = append(w.values, v...)
+	w.stats.addBytes(v)
+}
+
+// appendDictionary appends encoded texts: codes are translated, each text is looked
+// up once per dictionary.
+func (w *leafWriter) appendDictionary(d *array.Dictionary, sel []int32) error {
+	values := d.Dictionary()
+	var data []byte
+	var offsets []int32
+	switch v := values.(type) {
+	case *array.String:
+		data, offsets = textBytes(v.Data()), v.ValueOffsets()
+	case *array.Binary:
+		data, offsets = textBytes(v.Data()), v.ValueOffsets()
+	default:
+		return fmt.Errorf("bug: a dictionary of %s where %s was expected", values.DataType(), columnar.TypeName(w.typ))
+	}
+	codes := columnar.DictionaryCodes(d)
+	n := len(sel)
+	if sel == nil {
+		n = d.Len()
+	}
+	var known []int32
+	if w.dict != nil {
+		known = w.dict.translation(values)
+	}
+	for j := range n {
+		i := j
+		if sel != nil {
+			i = int(sel[j])
+		}
+		c := codes[i]
+		v := data[offsets[c]:offsets[c+1]]
+		if known == nil {
+			w.appendText(v)
+			continue
+		}
+		if known[c] < 0 {
+			known[c] = w.dict.code(v)
+		}
+		w.dict.codes = append(w.dict.codes, known[c])
+	}
+	return nil
+}
+
+// A page is full at this many bytes of values or rows.
+const (
+	pageBytes = 512 << 10
+	pageRows  = 128 << 10
+)
+
+// endRows is called when whole rows have been appended.
+func (w *leafWriter) endRows() error {
+	size := len(w.values)
+	if w.dict != nil {
+		size = len(w.dict.codes) * 4
+		if w.dict.tooLarge() {
+			return w.giveUpDictionary()
+		}
+	}
+	if size >= pageBytes || w.rows >= pageRows {
+		return w.flushPage()
+	}
+	return nil
+}
+
+// giveUpDictionary goes on with plain texts. What the chunk has so far stays coded,
+// unless that is only the current page.
+func (w *leafWriter) giveUpDictionary() error {
+	if w.codePages > 0 {
+		if err := w.flushPage(); err != nil {
+			return err
+		}
+		w.dict, w.kept = nil, w.dict
+		return nil
+	}
+	d := w.dict
+	w.dict = nil
+	for _, c := range d.codes {
+		w.appendText(d.text(c))
+	}
+	return w.endRows()
+}
+
+// flushPage encodes, compresses and records the page.
+func (w *leafWriter) flushPage() error {
+	if w.rows == 0 {
+		return nil
+	}
+	body, encoding, err := w.encodePage()
+	if err != nil {
+		return err
+	}
+	at := int64(len(w.pages))
+	header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
+		NumValues: int32(len(w.defs)), Encoding: encoding,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		Statistics: format.Statistics{NullCount: int64(w.nulls)},
+	})}
+	if err := w.appendPage(&header, body); err != nil {
+		return err
+	}
+	low, high := w.stats.encode(w.kind, w.length)
+	w.index = append(w.index, pageRecord{
+		offset: at, size: int32(int64(len(w.pages)) - at), firstRow: w.chunkRows,
+		nulls: int64(w.nulls), allNull: w.count == 0, low: low, high: high,
+	})
+	w.chunkRows += int64(w.rows)
+	w.chunkValues += int64(len(w.defs))
+	w.chunkNulls += int64(w.nulls)
+	w.chunkStats.merge(w.kind, &w.stats)
+	w.defs, w.reps, w.values = w.defs[:0], w.reps[:0], w.values[:0]
+	w.rows, w.nulls, w.count = 0, 0, 0
+	w.stats.reset()
+	return nil
+}
+
+// encodePage gives the uncompressed page: levels, then values.
+func (w *leafWriter) encodePage() ([]byte, format.Encoding, error) {
+	b := w.scratch[:0]
+	var err error
+	if w.rep > 0 {
+		if b, err = appendLevels(b, w.reps, w.rep); err != nil {
+			return nil, 0, err
+		}
+	}
+	if w.def > 0 {
+		if b, err = appendLevels(b, w.defs, w.def); err != nil {
+			return nil, 0, err
+		}
+	}
+	encoding := format.Plain
+	switch {
+	case w.dict != nil:
+		encoding = format.RLEDictionary
+		b, err = w.dict.appendPage(b, &w.stats)
+		w.codePages++
+	case w.physical == format.Boolean:
+		b = appendPackedBools(b, w.values)
+		w.plainPages++
+	default:
+		b = append(b, w.values...)
+		w.plainPages++
+	}
+	w.scratch = b
+	return b, encoding, err
+}
+
+// appendLevels appends run-length encoded levels after their length.
+func appendLevels(b, levels []byte, limit int) ([]byte, error) {
+	e := rle.Encoding{BitWidth: bits.Len(uint(limit))}
+	coded, err := e.EncodeLevels(nil, levels)
+	if err != nil {
+		return nil, err
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(coded)))
+	return append(b, coded...), nil
+}
+
+func appendPackedBools(b, values []byte) []byte {
+	at := len(b)
+	b = append(b, make([]byte, (len(values)+7)/8)...)
+	for i, v := range values {
+		b[at+i>>3] |= v << (i & 7)
+	}
+	return b
+}
+
+// appendPage compresses body and appends it, after its header, to the chunk.
+func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
+	var err error
+	if w.packed, err = w.compression.compressPage(w.packed[:0], body); err != nil {
+		return err
+	}
+	if len(body) > math.MaxInt32 || len(w.packed) > math.MaxInt32 {
+		return errors.New("the texts of a few rows are longer than 2 GiB together")
+	}
+	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(w.packed))
+	header.CRC = int32(crc32.ChecksumIEEE(w.packed))
+	head, err := encodeThrift(header)
+	if err != nil {
+		return err
+	}
+	w.pages = append(append(w.pages, head...), w.packed...)
+	w.plainSize += int64(len(head) + len(body))
+	return nil
+}
+
+func encodeThrift(v any) ([]byte, error) {
+	var b bytes.Buffer
+	var protocol thrift.CompactProtocol
+	err := thrift.NewEncoder(protocol.NewWriter(&b)).Encode(v)
+	return b.Bytes(), err
+}
+
+// dictionaryPage is the bytes of the dictionary page, nil if no page uses it.
+func (w *leafWriter) dictionaryPage() ([]byte, error) {
+	d := w.dict
+	if d == nil {
+		d = w.kept
+	}
+	if w.codePages == 0 || d == nil {
+		return nil, nil
+	}
+	pages := w.pages
+	w.pages = nil
+	defer func() { w.pages = pages }()
+	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+		NumValues: int32(len(d.ends)), Encoding: format.Plain,
+	})}
+	err := w.appendPage(&header, d.plain)
+	return w.pages, err
+}
+
+// size is the bytes held for the chunk.
+func (w *leafWriter) size() int64 {
+	n := int64(len(w.pages)) + int64(len(w.values))
+	if w.dict != nil {
+		n += int64(len(w.dict.codes))*4 + int64(len(w.dict.plain))
+	}
+	return n
+}

@@ -1,0 +1,173 @@
+package tidemill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// job is one streaming query about to start: a plan, where it goes, what it remembers.
+type job struct {
+	session    *Session
+	name       string
+	connector  string
+	options    map[string]string // of the sink's connector
+	openSink   func(ctx context.Context, env connector.Env) (connector.Sink, error)
+	checkpoint string
+	mode       OutputMode
+	trigger    Trigger
+	listener   incremental.Listener
+}
+
+// checkpointDir is where the query remembers; "" is a temporary place in memory, for
+// sinks without a path.
+func checkpointDir(stated, sinkPath string) string {
+	if stated != "" || sinkPath == "" {
+		return stated
+	}
+	return strings.TrimRight(sinkPath, "/") + ".checkpoint"
+}
+
+// pins reads what the checkpoint keeps of each stream; nil where there is none yet.
+func (s *Session) pins(dir string) (map[string]map[string]string, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	var plan checkpoint.Plan
+	err := checkpoint.Inspect(s.opts.fs, dir, func(v *checkpoint.View) (err error) {
+		plan, err = v.Plan()
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoint.ErrCorrupt) {
+		return nil, nil // nothing is pinned; a damaged file is dealt with when it is opened
+	}
+	if err != nil {
+		return nil, err
+	}
+	pins := map[string]map[string]string{}
+	for _, source := range plan.Sources {
+		if n := len(source.Schemas); n > 0 {
+			pins[strings.ToLower(source.Name)] = source.Schemas[n-1].Options
+		}
+	}
+	return pins, nil
+}
+
+// start starts the query.
+func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
+	s := j.session
+	dir := checkpointDir(j.checkpoint, j.options["path"])
+	plan, err := j.repin(ctx, plan, dir)
+	if err != nil {
+		return nil, err
+	}
+	fsys := s.opts.fs
+	if dir == "" {
+		// A sink without a path forgets at exit anyway; so may its query.
+		fsys, dir = vfs.NewMem(), "/checkpoint"
+	}
+	q, err := incremental.Start(ctx, incremental.Config{
+		Name: j.name, Plan: plan, Mode: j.mode, Trigger: j.trigger,
+		FS: fsys, Checkpoint: dir, SinkName: j.sinkName(), Settings: j.pinned(), Policy: s.settings.policy,
+		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
+			return j.open(ctx, o, dir, plan.Schema())
+		},
+		Registry: s.functions, DisableRules: s.settings.disabled,
+		Parallel: int(s.settings.threads), BatchRows: int(s.settings.batchRows), Location: s.settings.zone,
+		Budget: s.execContext().Budget, Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
+	})
+	return q, asRefusal(dir, err)
+}
+
+// sinkName is how messages call the sink.
+func (j *job) sinkName() string {
+	if p := j.options["path"]; p != "" {
+		return p
+	}
+	return j.connector
+}
+
+// listened is the listener, with the session's warnings where it has none.
+func (j *job) listened() incremental.Listener {
+	l := j.listener
+	if l.Warn == nil {
+		l.Warn = j.session.opts.Warn
+	}
+	return l
+}
+
+// pinned are the settings the checkpoint keeps.
+func (j *job) pinned() map[string]string {
+	pinned := j.session.settings.pinned()
+	pinned["output_mode"] = j.mode.String()
+	for _, key := range []string{"path", "format", "partition_by"} {
+		if v := j.options[key]; v != "" {
+			pinned["sink_"+key] = v
+		}
+	}
+	return pinned
+}
+
+// open opens the sink.
+func (j *job) open(ctx context.Context, o incremental.Output, dir string, schema *logical.Schema) (connector.Sink, error) {
+	s := j.session
+	env := connector.Env{
+		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(),
+		QueryID: o.QueryID, QueryName: j.name, Checkpoint: dir, Committed: o.Committed, Mode: j.mode,
+		FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone, Stdout: s.opts.Stdout, Warn: j.listened().Warn,
+	}
+	if j.openSink != nil {
+		return j.openSink(ctx, env)
+	}
+	return s.connectors.Sink(ctx, j.connector, env)
+}
+
+// repin gives the streams of a plan the columns their checkpoint keeps: files that
+// landed since the first start must not change them.
+func (j *job) repin(ctx context.Context, plan logical.Node, dir string) (logical.Node, error) {
+	pins, err := j.session.pins(dir)
+	if err != nil {
+		return nil, asRefusal(dir, err)
+	}
+	return logical.Transform(plan, func(n logical.Node) (logical.Node, error) {
+		scan, ok := n.(*logical.StreamScan)
+		if !ok {
+			return n, nil
+		}
+		pin := pins[strings.ToLower(scan.Stream.Name)]
+		if pin == nil || maps.Equal(pin, scan.Stream.Pinned) {
+			return n, nil
+		}
+		pinned, err := j.session.resolver(pins).Stream(ctx, scan.Stream.Decl)
+		if err != nil {
+			return nil, err
+		}
+		if !pinned.Schema.Equal(scan.Stream.Schema) {
+			return nil, &connector.RefusedError{Path: dir,
+				Reason: fmt.Sprintf("the columns of stream %s are not those the checkpoint keeps", scan.Stream.Name),
+				Remedy: "declare the columns"}
+		}
+		m := *scan
+		m.Stream = pinned
+		return &m, nil
+	})
+}
+
+// asRefusal makes an error of the filesystem, met on start before anything ran, a
+// refusal that names the folder.
+func asRefusal(dir string, err error) error {
+	var pathError *fs.PathError
+	if err == nil || errorKind(err) != FailedError || !errors.As(err, &pathError) {
+		return err
+	}
+	return &connector.RefusedError{Path: dir, Reason: "the query cannot start", Err: err}
+}

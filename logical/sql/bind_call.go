@@ -1,0 +1,400 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/logical/sql/ast"
+)
+
+// callExpr binds a function call.
+func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
+	name := lower(n.Name.Text)
+	if n.Over != nil {
+		return nil, e.b.unsupported(n, "a window function ("+name+" … OVER)", "",
+			"use DISTINCT ON (key) … ORDER BY to keep one row for each key, or aggregate in a subquery and join it")
+	}
+	if f := specialCalls[name]; f != nil {
+		return f(e, n)
+	}
+	if _, ok := e.b.p.Functions.Aggregate(name); ok {
+		return e.aggregate(n, name)
+	}
+	if _, ok := e.b.p.Functions.Scalar(name); !ok {
+		return nil, e.unknownFunction(n, name)
+	}
+	if err := e.plainCall(n, name); err != nil {
+		return nil, err
+	}
+	args, err := e.arguments(n, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.callTexts(n, name, args)
+}
+
+// specialCalls are calls that are not plain functions of the registry. It is filled by
+// init, as its functions refer back to it.
+var specialCalls map[string]func(e *env, n *ast.Call) (expr.Expr, error)
+
+func init() {
+	specialCalls = map[string]func(e *env, n *ast.Call) (expr.Expr, error){
+		"window": (*env).windowCall, "session_window": (*env).windowCall, "window_time": (*env).windowTime,
+		"if": (*env).ifCall, "iff": (*env).ifCall, "nullif": (*env).nullIf,
+		"struct": (*env).structCall, "struct_pack": (*env).structCall, "row": (*env).structCall,
+		"named_struct": (*env).namedStruct,
+	}
+}
+
+// elsewhere are functions that exist in other engines, and what to write here.
+var elsewhere = map[string]string{
+	"tumble": "GROUP BY window(ts, size), or FROM TUMBLE(t, ts, size)", "hop": "GROUP BY window(ts, size, slide), or FROM HOP(t, ts, slide, size)",
+	"session": "GROUP BY session_window(ts, gap), or FROM SESSION(t, ts, gap)", "tumble_start": "window.start with GROUP BY window(ts, size)",
+	"tumble_end": "window.end with GROUP BY window(ts, size)", "hop_start": "window.start with GROUP BY window(ts, size, slide)",
+	"hop_end": "window.end with GROUP BY window(ts, size, slide)", "grouping": "UNION ALL of one SELECT for each grouping",
+	"explode": "keep the array, or read it from a file with one row for each value", "unnest": "keep the array, or read it from a file with one row for each value",
+	"row_number": "DISTINCT ON (key) … ORDER BY keeps one row for each key", "rank": "aggregate in a subquery and join it",
+	"lag": "join the table with itself", "lead": "join the table with itself",
+}
+
+func (e *env) unknownFunction(n *ast.Call, name string) error {
+	if hint, ok := elsewhere[name]; ok {
+		return e.b.unsupported(n.Name, "the function "+name, "", hint)
+	}
+	return e.b.wrap(n.Name, e.b.p.Functions.Unknown(n.Name.Text))
+}
+
+// plainCall refuses what only aggregates have.
+func (e *env) plainCall(n *ast.Call, name string) error {
+	what := ""
+	switch {
+	case n.Distinct:
+		what = "DISTINCT"
+	case len(n.OrderBy) > 0, len(n.WithinGroup) > 0:
+		what = "ORDER BY"
+	case n.Filter != nil:
+		what = "FILTER"
+	case n.Nulls != ast.NullsUnsaid:
+		what = "IGNORE NULLS"
+	default:
+		return nil
+	}
+	return e.b.errorf(n, "%s is not an aggregate function and takes no %s", name, what)
+}
+
+// unitFirst are functions whose first argument may be the bare name of a unit:
+// timestampdiff(DAY, a, b).
+var unitFirst = map[string]bool{
+	"timestampdiff": true, "timestampadd": true, "datediff": true, "date_diff": true, "dateadd": true, "date_add": true,
+	"date_part": true, "date_trunc": true, "datepart": true,
+}
+
+// arguments binds the arguments of a plain call.
+func (e *env) arguments(n *ast.Call, name string) ([]expr.Expr, error) {
+	args := make([]expr.Expr, len(n.Args))
+	for i, a := range n.Args {
+		if a.Name != nil {
+			return nil, e.b.errorf(a, "%s takes its arguments by position, not by name", name)
+		}
+		if id, ok := a.Value.(*ast.Name); ok && i == 0 && unitFirst[name] && len(id.Parts) == 1 {
+			if unit := intervalUnits[upper(id.Parts[0].Text)]; unit != "" {
+				args[i] = stringLiteral(lower(unit))
+				continue
+			}
+		}
+		var err error
+		if args[i], err = e.bind(a.Value); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// callTexts calls a function; if it does not take texts, those written out are read
+// as what they look like: year('2024-01-01').
+func (e *env) callTexts(n *ast.Call, name string, args []expr.Expr) (expr.Expr, error) {
+	x, err := e.call(n, name, args...)
+	if err == nil {
+		return x, nil
+	}
+	for _, dt := range []arrow.DataType{columnar.Timestamp, columnar.Date, columnar.Interval} {
+		read := append([]expr.Expr(nil), args...)
+		any := false
+		for i, a := range n.Args {
+			s, ok := ast.Unparen(a.Value).(*ast.String)
+			if !ok || i >= len(read) {
+				continue
+			}
+			if v, err := e.b.textAs(s, dt); err == nil {
+				read[i], any = v, true
+			}
+		}
+		if !any {
+			continue
+		}
+		if x, again := e.call(n, name, read...); again == nil {
+			return x, nil
+		}
+	}
+	return nil, err
+}
+
+// aggregate binds a call of an aggregate function.
+func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
+	switch {
+	case e.within != "":
+		return nil, e.b.hinted(n, "aggregate in a subquery and again around it", "%s cannot stand inside %s: aggregates do not nest", name, e.within)
+	case !e.aggregates:
+		hint := ""
+		if e.clause == "WHERE" {
+			hint = "conditions on aggregates go into HAVING"
+		}
+		return nil, e.b.hinted(n, hint, "%s cannot hold an aggregate", e.clause)
+	case len(n.OrderBy) > 0 || len(n.WithinGroup) > 0:
+		return nil, e.b.unsupported(n, "ORDER BY inside "+name, "", "use min_by or max_by for the value at the first or last place")
+	}
+	in := e.inside(name)
+	var args []expr.Expr
+	for _, a := range n.Args {
+		if _, star := a.Value.(*ast.Star); star {
+			if name == "count" && len(n.Args) == 1 && !n.Distinct && len(a.Value.(*ast.Star).Table) == 0 {
+				continue
+			}
+			return nil, e.b.hinted(a, "name the columns; only count(*) takes a star", "%s cannot take *", name)
+		}
+		if a.Name != nil {
+			return nil, e.b.errorf(a, "%s takes its arguments by position, not by name", name)
+		}
+		x, err := in.bind(a.Value)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, x)
+	}
+	if n.Distinct && len(args) == 0 {
+		return nil, e.b.errorf(n, "%s(DISTINCT) needs a value", name)
+	}
+	filter, err := e.aggregateFilter(in, n, args)
+	if err != nil {
+		return nil, err
+	}
+	agg, err := expr.NewAgg(e.b.p.Functions, name, n.Distinct, filter, args...)
+	if err != nil {
+		return nil, e.b.wrap(n, err)
+	}
+	return agg, nil
+}
+
+// aggregateFilter is FILTER (WHERE …), and IGNORE NULLS as the filter it is.
+func (e *env) aggregateFilter(in *env, n *ast.Call, args []expr.Expr) (expr.Expr, error) {
+	var conds []expr.Expr
+	if n.Filter != nil {
+		in.clause = "FILTER"
+		c, err := in.condition(n.Filter, "FILTER")
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, c)
+	}
+	if n.Nulls == ast.IgnoreNulls && len(args) > 0 {
+		c, err := e.call(n, "is_not_null", args[0])
+		if err != nil {
+			return nil, err
+		}
+		conds = append(conds, c)
+	}
+	return expr.All(conds), nil
+}
+
+// ifCall is if(condition, then[, else]).
+func (e *env) ifCall(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args) < 2 || len(n.Args) > 3 {
+		return nil, e.b.errorf(n, "if takes a condition and one or two values")
+	}
+	c := &ast.Case{Span: n.Span, Whens: []*ast.When{{Span: n.Span, Cond: n.Args[0].Value, Then: n.Args[1].Value}}}
+	if len(n.Args) == 3 {
+		c.Else = n.Args[2].Value
+	}
+	return e.caseExpr(c)
+}
+
+// nullIf is nullif(a, b): null where they are equal.
+func (e *env) nullIf(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args) != 2 {
+		return nil, e.b.errorf(n, "nullif takes two values")
+	}
+	eq, err := e.compare(n, "=", n.Args[0].Value, n.Args[1].Value)
+	if err != nil {
+		return nil, err
+	}
+	a, err := e.bind(n.Args[0].Value)
+	if err != nil {
+		return nil, err
+	}
+	x, err := expr.NewCase([]expr.Expr{eq}, []expr.Expr{expr.CastTo(nullLiteral(), a.Type())}, a)
+	return x, e.b.wrap(n, err)
+}
+
+// structCall is struct(a, b + 1 AS c): fields have the names of columns, or col1, col2.
+func (e *env) structCall(n *ast.Call) (expr.Expr, error) {
+	names := make([]string, len(n.Args))
+	values := make([]ast.Expr, len(n.Args))
+	for i, a := range n.Args {
+		values[i] = a.Value
+		switch x := ast.Unparen(a.Value).(type) {
+		case *ast.Name, *ast.Field:
+			names[i] = nameOf(x)
+		default:
+			names[i] = "col" + itoa(i+1)
+		}
+		if a.Name != nil {
+			names[i] = a.Name.Text
+		}
+	}
+	return e.makeStruct(n, names, values)
+}
+
+// namedStruct is named_struct('a', 1, 'b', 2).
+func (e *env) namedStruct(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args)%2 != 0 {
+		return nil, e.b.errorf(n, "named_struct takes names and values in turn")
+	}
+	var names []string
+	var values []ast.Expr
+	for i := 0; i < len(n.Args); i += 2 {
+		s, ok := ast.Unparen(n.Args[i].Value).(*ast.String)
+		if !ok {
+			return nil, e.b.errorf(n.Args[i], "the name of a field is a text")
+		}
+		names = append(names, s.Value)
+		values = append(values, n.Args[i+1].Value)
+	}
+	return e.makeStruct(n, names, values)
+}
+
+func (e *env) structLiteral(n *ast.Struct) (expr.Expr, error) {
+	names := make([]string, len(n.Fields))
+	values := make([]ast.Expr, len(n.Fields))
+	for i, f := range n.Fields {
+		names[i], values[i] = f.Name.Text, f.Value
+	}
+	return e.makeStruct(n, names, values)
+}
+
+func (e *env) makeStruct(n ast.Node, names []string, values []ast.Expr) (expr.Expr, error) {
+	if len(names) == 0 {
+		return nil, e.b.errorf(n, "a struct has at least one field")
+	}
+	for i, name := range names {
+		for _, other := range names[:i] {
+			if name == other {
+				return nil, e.b.errorf(n, "the field %s is there twice", name)
+			}
+		}
+	}
+	args, err := e.bindAll(values)
+	if err != nil {
+		return nil, err
+	}
+	return structOf(names, args), nil
+}
+
+// field takes a field out of a struct; of a struct just made, it is the value.
+func (e *env) field(n ast.Node, x expr.Expr, name *ast.Ident) (expr.Expr, error) {
+	t, ok := x.Type().(*arrow.StructType)
+	if !ok {
+		return nil, e.b.errorf(n, "%s is %s and has no field %s", x, columnar.TypeName(x.Type()), name.Text)
+	}
+	at, matches := columnar.Lookup(arrow.NewSchema(t.Fields(), nil), name.Text)
+	if matches > 1 {
+		return nil, e.b.errorf(n, "several fields of %s answer to %s; quote the exact name", x, name.Text)
+	}
+	if at < 0 {
+		names := make([]string, t.NumFields())
+		for i, f := range t.Fields() {
+			names[i] = f.Name
+		}
+		return nil, e.b.errorf(n, "%s has no field %s%s", x, name.Text, columnar.DidYouMean(name.Text, names))
+	}
+	return fieldOf(x, at), nil
+}
+
+// index is a[i] of an array, m[k] of a map, s['f'] of a struct.
+func (e *env) index(n *ast.Index) (expr.Expr, error) {
+	args, err := e.bindAll([]ast.Expr{n.X, n.I})
+	if err != nil {
+		return nil, err
+	}
+	if args[0].Type().ID() == arrow.STRUCT {
+		s, ok := ast.Unparen(n.I).(*ast.String)
+		if !ok {
+			return nil, e.b.errorf(n.I, "a field of a struct is named by a text")
+		}
+		return e.field(n, args[0], &ast.Ident{Span: s.Span, Text: s.Value, Quoted: true})
+	}
+	return e.builtin(n, "a[i]", "subscript", args...)
+}
+
+func (e *env) array(n *ast.Array) (expr.Expr, error) {
+	args, err := e.bindAll(n.Items)
+	if err != nil {
+		return nil, err
+	}
+	return e.builtin(n, "ARRAY[…]", "array", args...)
+}
+
+func (e *env) mapLiteral(n *ast.Map) (expr.Expr, error) {
+	var items []ast.Expr
+	for i := range n.Keys {
+		items = append(items, n.Keys[i], n.Values[i])
+	}
+	args, err := e.bindAll(items)
+	if err != nil {
+		return nil, err
+	}
+	return e.builtin(n, "MAP {…}", "map", args...)
+}
+
+// builtin calls the function behind a piece of syntax.
+func (e *env) builtin(n ast.Node, what, name string, args ...expr.Expr) (expr.Expr, error) {
+	if _, ok := e.b.p.Functions.Scalar(name); !ok {
+		return nil, e.b.unsupported(n, what, "", "select the parts of the value in separate columns")
+	}
+	return e.call(n, name, args...)
+}
+
+// oneRow tells whether a plan has at most one row, and whether it has one always.
+func oneRow(n logical.Node) (most, always bool) {
+	switch x := n.(type) {
+	case *logical.Project:
+		return oneRow(x.Input)
+	case *logical.Alias:
+		return oneRow(x.Input)
+	case *logical.Sort:
+		return oneRow(x.Input)
+	case *logical.Filter:
+		most, _ = oneRow(x.Input)
+		return most, false
+	case *logical.Distinct:
+		return oneRow(x.Input)
+	case *logical.Aggregate:
+		return len(x.Keys) == 0, len(x.Keys) == 0
+	case *logical.Values:
+		return len(x.Rows) <= 1, len(x.Rows) == 1
+	case *logical.Limit:
+		most, always = oneRow(x.Input)
+		return most || x.Count == 0 || x.Count == 1, always && x.Offset == 0 && x.Count != 0
+	case *logical.Join:
+		if x.Kind == logical.CrossJoin {
+			m1, a1 := oneRow(x.Left)
+			m2, a2 := oneRow(x.Right)
+			return m1 && m2, a1 && a2
+		}
+	}
+	return false, false
+}
+

@@ -1,0 +1,91 @@
+package tidemill
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Options are what a Session starts with. The zero value works.
+type Options struct {
+	// Settings are SET name = value: time_zone, watermark_policy, memory_limit,
+	// threads, batch_rows, disabled_rules. An unknown one is an error of NewSession.
+	Settings map[string]string
+	// Warn is told what a user should know and need not act on; nil drops it.
+	Warn func(text string)
+	// Stdout is where the console sink prints; nil is the process's.
+	Stdout io.Writer
+
+	fs    vfs.FS            // tests bring their own
+	clock incremental.Clock // of queries; nil is the wall clock
+}
+
+// settings are the values of SET.
+type settings struct {
+	zoneName    string
+	zone        *time.Location
+	policy      incremental.WatermarkPolicy
+	memoryLimit int64
+	threads     int64
+	batchRows   int64
+	disabled    []string
+}
+
+func defaultSettings() settings {
+	return settings{zoneName: "UTC", zone: time.UTC, threads: int64(runtime.GOMAXPROCS(0)), batchRows: columnar.DefaultBatchRows}
+}
+
+// keys are the settings by name.
+func (s *settings) keys() []connector.Key {
+	return []connector.Key{
+		connector.FuncKey("time_zone", "a time zone such as 'Europe/Berlin'", s.setZone),
+		connector.FuncKey("watermark_policy", "'min' or 'max'", func(text string) (err error) {
+			s.policy, err = incremental.ParseWatermarkPolicy(text)
+			return err
+		}),
+		connector.BytesKey("memory_limit", &s.memoryLimit),
+		connector.IntKey("threads", &s.threads, 1),
+		connector.IntKey("batch_rows", &s.batchRows, 1),
+		connector.ListKey("disabled_rules", &s.disabled),
+	}
+}
+
+func (s *settings) setZone(text string) error {
+	zone, err := time.LoadLocation(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a time zone; give a name such as 'Europe/Berlin' or 'UTC'", text)
+	}
+	s.zoneName, s.zone = text, zone
+	return nil
+}
+
+// set applies one SET.
+func (s *settings) set(name, value string) error {
+	return connector.Decode(map[string]string{strings.ToLower(name): value}, s.keys()...)
+}
+
+// pinned are the settings a checkpoint keeps: another value at a restart is refused.
+func (s *settings) pinned() map[string]string {
+	return map[string]string{"time_zone": s.zoneName, "watermark_policy": s.policy.String()}
+}
+
+func (o Options) withDefaults() Options {
+	if o.fs == nil {
+		o.fs = vfs.OS()
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return o
+}

@@ -1,0 +1,165 @@
+package physical
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// A partial aggregation holds at most partialGroups groups, which stay in cache. When
+// it has so many it gives them away, and if rows were not minReduction times as many
+// it steps aside from then on. Measuring earlier, on the first batch, would take a key
+// of 100,000 values for one without repetition.
+const (
+	minReduction  = 4
+	partialGroups = 128 << 10
+)
+
+// PartialAggregate aggregates what each of its Readers is given and returns keys and
+// states (AggregateSpec.StateSchema), to be merged by what is above: the same key may
+// come several times, also from one Reader. Where grouping hardly reduces the rows it
+// steps aside and groups a batch at a time only. It returns nothing for no rows.
+type PartialAggregate struct {
+	unaryPlan
+	Spec *AggregateSpec
+}
+
+// NewPartialAggregate aggregates input, whose schema is spec.In. No aggregate is over
+// distinct values.
+func NewPartialAggregate(input Plan, spec *AggregateSpec) *PartialAggregate {
+	return &PartialAggregate{unaryPlan{input}, spec}
+}
+
+func (p *PartialAggregate) Schema() *arrow.Schema { return p.Spec.StateSchema() }
+
+// WithChildren aggregates another input.
+func (p *PartialAggregate) WithChildren(c []Plan) Plan { return NewPartialAggregate(c[0], p.Spec) }
+
+func (p *PartialAggregate) String() string {
+	keys, aggs := p.Spec.describe()
+	return args("PartialAggregate", "keys", keys, "aggs", aggs)
+}
+
+// Open aggregates each Reader of the input by itself.
+func (p *PartialAggregate) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
+	inputs, err := openAs(ctx, ec, p.Input, n, p.Spec.program.IsVolatile())
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range inputs {
+		inputs[i] = &partialReader{operator: operator{schema: p.Schema(), input: in}, plan: p, ec: ec, env: ec.Env()}
+	}
+	return inputs, nil
+}
+
+type partialReader struct {
+	operator
+	plan *PartialAggregate
+	ec   *ExecContext
+	env  *eval.Env
+
+	g       *grouping
+	batches uint64
+	rows    int // since the last flush
+	aside   bool
+	ended   bool
+	give    int     // the next group to give while flushing
+	firsts  []int64 // of the batch given last
+	flush   bool
+}
+
+func (r *partialReader) Position() int64 { return 0 }
+
+func (r *partialReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	for {
+		if r.flush {
+			if b, err := r.nextGroups(); b != nil || err != nil {
+				return b, err
+			}
+			continue
+		}
+		if r.ended {
+			return nil, io.EOF
+		}
+		if err := r.advance(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// advance reads until groups must be given away (flush) or the input ends (ended; what
+// is left is then to be flushed too).
+func (r *partialReader) advance(ctx context.Context) error {
+	if r.g == nil {
+		g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"))
+		if err != nil {
+			return err
+		}
+		r.g = g
+	}
+	for {
+		b, err := r.input.Next(ctx)
+		if isEnd(err) {
+			r.ended, r.flush = true, r.g.groups() > 0
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
+		r.batches++
+		r.rows += int(b.NumRows())
+		err = r.g.update(r.env, b, PositionOf(r.input))
+		b.Release()
+		if err != nil {
+			return err
+		}
+		if r.full() {
+			r.flush = true
+			return nil
+		}
+	}
+}
+
+// full says whether the groups so far should be given away.
+func (r *partialReader) full() bool {
+	return r.g.table != nil && (r.aside || r.g.groups() >= partialGroups)
+}
+
+// nextGroups is some of the groups being flushed; nil when that is done.
+func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
+	from := r.give
+	to := min(from+r.ec.batchRows(), r.g.groups())
+	if from == to {
+		if !r.aside && to*minReduction > r.rows {
+			r.aside = true
+			r.g.release() // a table for one batch is smaller, and quicker to clear
+			r.g = nil
+		} else {
+			r.g.reset()
+		}
+		r.flush, r.give, r.rows = false, 0, 0
+		return nil, nil
+	}
+	r.give = to
+	groups := iota32(to)[from:]
+	columns, err := r.g.states(groups)
+	if err != nil {
+		return nil, err
+	}
+	r.firsts = append(r.firsts[:0], r.g.first[from:to]...)
+	return takeBatch(r.schema, columns, int64(to-from)), nil
+}
+
+func (r *partialReader) Close() error {
+	if r.g != nil {
+		r.g.release()
+		r.g = nil
+	}
+	r.ended, r.flush = true, false
+	return r.input.Close()
+}

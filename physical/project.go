@@ -1,0 +1,88 @@
+package physical
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// Project computes columns.
+type Project struct {
+	unaryPlan
+	Columns []expr.Named
+	schema  *arrow.Schema
+	program *eval.Program
+}
+
+// NewProject computes columns over positions of input.
+func NewProject(input Plan, columns []expr.Named) (*Project, error) {
+	program, err := eval.Compile(input.Schema(), exprsOf(columns)...)
+	if err != nil {
+		return nil, err
+	}
+	return &Project{unaryPlan{input}, columns, namedSchema(columns), program}, nil
+}
+
+func exprsOf(columns []expr.Named) []expr.Expr {
+	out := make([]expr.Expr, len(columns))
+	for i, c := range columns {
+		out[i] = c.Expr
+	}
+	return out
+}
+
+func namedSchema(columns []expr.Named) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = columnar.Field(c.Name, c.Expr.Type())
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+func (p *Project) Schema() *arrow.Schema { return p.schema }
+
+// WithChildren computes the columns over another input.
+func (p *Project) WithChildren(c []Plan) Plan {
+	return &Project{unaryPlan{c[0]}, p.Columns, p.schema, p.program}
+}
+
+func (p *Project) String() string { return "Project " + namedList(p.Columns) }
+
+// Open projects each Reader of the input.
+func (p *Project) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
+	inputs, err := openAs(ctx, ec, p.Input, n, p.program.IsVolatile())
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range inputs {
+		inputs[i] = &projectReader{operator: operator{schema: p.schema, input: in}, program: p.program, env: ec.Env(), seed: ec.Seed}
+	}
+	return inputs, nil
+}
+
+type projectReader struct {
+	operator
+	program *eval.Program
+	env     *eval.Env
+	seed    uint64
+	batches uint64
+}
+
+func (r *projectReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.input.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	r.env.Seed = eval.Mix(r.seed, r.batches)
+	r.batches++
+	columns, err := r.program.EvalColumns(r.env, b)
+	if err != nil {
+		return nil, err
+	}
+	return takeBatch(r.schema, columns, b.NumRows()), nil
+}

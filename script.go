@@ -1,0 +1,437 @@
+package tidemill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/sql"
+	"github.com/tidemill/tidemill/logical/sql/ast"
+)
+
+// RunOptions change how a script is run.
+type RunOptions struct {
+	// Trigger overrides those of the sinks.
+	Trigger *Trigger
+	// Checkpoint overrides that of the one query of the script.
+	Checkpoint string
+	// Settings are applied after each SET of the script: they win.
+	Settings map[string]string
+	// Listener makes the listener of one query, by its name; may be nil.
+	Listener func(query string) incremental.Listener
+}
+
+// Script is a file of SQL whose INSERTs run as streaming queries.
+type Script struct {
+	s         *Session
+	file, src string
+	stmts     []ast.Statement
+	o         RunOptions
+	inserts   []*insert
+}
+
+// insert is one INSERT INTO of a script.
+type insert struct {
+	position int // in stmts
+	sink     *logical.SinkDecl
+	name     string
+	path     string
+	after    []*insert // earlier ones whose output it reads
+	// grown are the columns of streams that new files widened during this run.
+	grown map[string]map[string]string
+	done  chan struct{} // closed when it has ended
+	err   error
+}
+
+// OpenScript parses a script and checks everything that can be checked before
+// anything runs: names, types, options, the shape of every query.
+func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
+	stmts, err := sql.Parse(src)
+	if err != nil {
+		return nil, inFile(err, file)
+	}
+	sc := &Script{s: s, file: file, src: src, stmts: stmts, o: o}
+	for i, st := range stmts {
+		if _, ok := st.(*ast.Insert); !ok {
+			continue
+		}
+		if err := sc.addInsert(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(sc.inserts) == 0:
+		return nil, &usageError{fmt.Sprintf("%s has no INSERT INTO; nothing to run", file)}
+	case o.Checkpoint != "" && len(sc.inserts) > 1:
+		return nil, &usageError{fmt.Sprintf("--checkpoint names one directory, but %s has %d INSERTs; use the checkpoint option of each sink", file, len(sc.inserts))}
+	}
+	for _, in := range sc.inserts {
+		if len(in.after) > 0 {
+			continue // its stream's files may not be there yet
+		}
+		if _, _, err := sc.plan(ctx, in); err != nil && !isWaiting(err) {
+			return nil, err
+		}
+	}
+	return sc, nil
+}
+
+// inFile names the file in errors of the parser.
+func inFile(err error, file string) error {
+	var one *sql.Error
+	var all sql.ErrorList
+	switch {
+	case errors.As(err, &all):
+		for _, e := range all {
+			e.File = file
+		}
+	case errors.As(err, &one):
+		one.File = file
+	}
+	return err
+}
+
+// isWaiting says whether a query cannot be planned yet because its stream has neither
+// columns nor files.
+func isWaiting(err error) bool {
+	var none *connector.NoFilesError
+	return errors.As(err, &none)
+}
+
+// addInsert notes an INSERT, its sink and which earlier outputs it reads.
+func (sc *Script) addInsert(ctx context.Context, position int) error {
+	in := &insert{position: position, done: make(chan struct{})}
+	p, _, err := sc.prepare(ctx, position, nil)
+	if err != nil {
+		return err
+	}
+	target := sc.stmts[position].(*ast.Insert).Sink.Text
+	sink, ok := p.Catalog.Sink(target)
+	if !ok {
+		_, err := p.Plan(ctx, sc.src, sc.stmts[position]) // says so, with its place
+		if err == nil {
+			err = fmt.Errorf("bug: sink %s is unknown", target)
+		}
+		return err
+	}
+	in.sink, in.path = sink, sink.Options["path"]
+	in.name = sink.Options["query_name"]
+	if in.name == "" {
+		in.name = sink.Name
+	}
+	in.after = sc.readsOutputsOf(p.Catalog)
+	sc.inserts = append(sc.inserts, in)
+	return nil
+}
+
+// readsOutputsOf finds the earlier INSERTs whose output a declared stream reads.
+func (sc *Script) readsOutputsOf(c *logical.Catalog) []*insert {
+	var found []*insert
+	for _, name := range c.Names() {
+		e, _ := c.Lookup(name)
+		d, ok := e.Stream.(*sql.Declaration)
+		if !ok {
+			continue
+		}
+		p := d.Source.Options["path"]
+		for _, earlier := range sc.inserts {
+			if earlier.path != "" && within(p, earlier.path) && !slices.Contains(found, earlier) {
+				found = append(found, earlier)
+			}
+		}
+	}
+	return found
+}
+
+// within says whether p is dir or below it.
+func within(p, dir string) bool {
+	p, dir = path.Clean(p), path.Clean(dir)
+	return p == dir || strings.HasPrefix(p, dir+"/")
+}
+
+// prepare runs the CREATEs and SETs before a statement in a session of their own, so
+// that every query has its own settings and streams, with the columns its checkpoint
+// keeps.
+func (sc *Script) prepare(ctx context.Context, upto int, pins map[string]map[string]string) (*sql.Planner, *Session, error) {
+	own := *sc.s
+	own.catalog = sc.s.catalog.Clone()
+	p := own.planner(own.catalog, own.resolver(pins), sc.file, false)
+	for _, st := range sc.stmts[:upto] {
+		switch st.(type) {
+		case *ast.Create, *ast.Set:
+		default:
+			continue
+		}
+		planned, err := p.Plan(ctx, sc.src, st)
+		if err != nil {
+			return nil, nil, err
+		}
+		if planned.Setting == nil {
+			continue
+		}
+		if err := own.Set(planned.Setting.Name, planned.Setting.Value); err != nil {
+			return nil, nil, err
+		}
+		p.Location = own.settings.zone
+	}
+	for _, name := range slices.Sorted(maps.Keys(sc.o.Settings)) {
+		if err := own.Set(name, sc.o.Settings[name]); err != nil {
+			return nil, nil, err
+		}
+	}
+	p.Location = own.settings.zone
+	return p, &own, nil
+}
+
+// plan plans an INSERT as a streaming query. The job comes back with an error, too, once
+// the sink's options are known.
+func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, error) {
+	j := &job{session: sc.s, name: in.name}
+	if err := j.configure(in.sink, sc.o); err != nil {
+		return nil, nil, err
+	}
+	pins, err := sc.s.pins(checkpointDir(j.checkpoint, j.options["path"]))
+	if err != nil {
+		return nil, nil, err
+	}
+	if pins == nil {
+		pins = map[string]map[string]string{}
+	}
+	maps.Copy(pins, in.grown)
+	p, own, err := sc.prepare(ctx, in.position, pins)
+	if err != nil {
+		return j, nil, err
+	}
+	j.session = own
+	planned, err := p.Plan(ctx, sc.src, sc.stmts[in.position])
+	if err != nil {
+		return j, nil, err
+	}
+	if err := logical.Check(planned.Plan, j.mode); err != nil {
+		return nil, nil, err
+	}
+	return j, planned.Plan, nil
+}
+
+// queryOptions are the options of CREATE SINK that are the query's, not the connector's.
+var queryOptions = []string{"connector", "output_mode", "checkpoint", "trigger", "query_name", "on_failure", "late_rows", "bad_rows"}
+
+// configure takes the query's options from a sink.
+func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
+	j.options = maps.Clone(d.Options)
+	j.connector = d.Options["connector"]
+	var onFailure, late, bad uint8
+	var trigger string
+	mine := map[string]string{}
+	for _, key := range queryOptions {
+		if v, ok := j.options[key]; ok && key != "connector" {
+			mine[key] = v
+		}
+		delete(j.options, key)
+	}
+	err := connector.Decode(mine,
+		connector.EnumKey("output_mode", &j.mode, "append", "update", "complete"),
+		connector.TextKey("checkpoint", &j.checkpoint),
+		connector.TextKey("trigger", &trigger),
+		connector.TextKey("query_name", &j.name),
+		connector.EnumKey("on_failure", &onFailure, "stop", "continue"),
+		connector.EnumKey("late_rows", &late, "drop", "keep"),
+		connector.EnumKey("bad_rows", &bad, "count", "keep"))
+	if err != nil {
+		return err
+	}
+	if o.Checkpoint != "" {
+		j.checkpoint = o.Checkpoint
+	}
+	if j.trigger, err = incremental.ParseTrigger(trigger, connector.ParseDuration); err != nil {
+		return &connector.OptionError{Key: "trigger", Reason: err.Error()}
+	}
+	if o.Trigger != nil {
+		j.trigger = *o.Trigger
+	}
+	if o.Listener != nil {
+		j.listener = o.Listener(j.name)
+	}
+	return nil
+}
+
+// Running is a script whose queries run.
+type Running struct {
+	sc      *Script
+	stop    chan struct{}
+	once    sync.Once
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	mu      sync.Mutex
+	queries []*Query
+}
+
+// Start starts every INSERT. They run side by side; one that reads the output of an
+// earlier one begins, under once and available-now, when that has drained.
+func (sc *Script) Start(ctx context.Context) *Running {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &Running{sc: sc, stop: make(chan struct{}), cancel: cancel}
+	for _, in := range sc.inserts {
+		r.wg.Add(1)
+		go func() {
+			defer r.wg.Done()
+			defer close(in.done)
+			in.err = r.runInsert(ctx, in)
+			if in.err != nil {
+				r.failed(in)
+			}
+		}()
+	}
+	return r
+}
+
+// failed stops the others after their batch where triggers repeat; under once and
+// available-now, and with on_failure = 'continue', they go on.
+func (r *Running) failed(in *insert) {
+	if in.sink.Options["on_failure"] == "continue" {
+		return
+	}
+	trigger, err := incremental.ParseTrigger(in.sink.Options["trigger"], connector.ParseDuration)
+	if r.sc.o.Trigger != nil {
+		trigger = *r.sc.o.Trigger
+	}
+	if err != nil || trigger.Repeats() {
+		r.RequestStop()
+	}
+}
+
+// runInsert waits for what it depends on, then plans and runs one query to its end;
+// again with more columns where files brought new ones.
+func (r *Running) runInsert(ctx context.Context, in *insert) error {
+	if !r.waitFor(ctx, in) {
+		return nil
+	}
+	for {
+		q, err := r.startInsert(ctx, in)
+		if err != nil || q == nil {
+			return err
+		}
+		err = q.Wait(context.WithoutCancel(ctx))
+		var grown *connector.SchemaGrownError
+		if !errors.As(err, &grown) {
+			return err
+		}
+		r.sc.s.opts.Warn(grown.Error())
+		if in.grown == nil {
+			in.grown = map[string]map[string]string{}
+		}
+		in.grown[strings.ToLower(grown.Stream)] = grown.Pinned
+	}
+}
+
+// waitFor waits, under once and available-now, for the queries whose output in reads.
+// It returns false if the script was stopped meanwhile.
+func (r *Running) waitFor(ctx context.Context, in *insert) bool {
+	j := &job{session: r.sc.s}
+	if err := j.configure(in.sink, r.sc.o); err != nil || j.trigger.Repeats() {
+		return true
+	}
+	for _, earlier := range in.after {
+		select {
+		case <-earlier.done:
+		case <-r.stop:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// startInsert plans and starts a query. A stream with neither columns nor files ends it
+// under once and available-now (q is nil), and is waited for otherwise.
+func (r *Running) startInsert(ctx context.Context, in *insert) (q *Query, err error) {
+	for {
+		j, plan, err := r.sc.plan(ctx, in)
+		if err == nil {
+			if q, err = j.start(ctx, plan); err == nil {
+				r.add(q)
+			}
+			return q, err
+		}
+		if !isWaiting(err) || j == nil {
+			return nil, err
+		}
+		if !j.trigger.Repeats() {
+			r.sc.s.opts.Warn(fmt.Sprintf("%s: %v; nothing to do", in.name, err))
+			return nil, nil
+		}
+		if !r.sleep(ctx) {
+			return nil, nil
+		}
+	}
+}
+
+// retryEvery is how often a stream without columns is looked at again.
+const retryEvery = time.Second
+
+// sleep waits a little; false if the script is to stop.
+func (r *Running) sleep(ctx context.Context) bool {
+	t := time.NewTimer(retryEvery)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.stop:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// add remembers a started query; one that started after a stop was asked for stops
+// after its batch, too.
+func (r *Running) add(q *Query) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queries = append(r.queries, q)
+	select {
+	case <-r.stop:
+		q.RequestStop()
+	default:
+	}
+}
+
+// RequestStop lets every query finish its batch and end.
+func (r *Running) RequestStop() {
+	r.once.Do(func() { close(r.stop) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.queries {
+		q.RequestStop()
+	}
+}
+
+// Kill ends every query at once, as a crash would.
+func (r *Running) Kill() {
+	r.RequestStop()
+	r.cancel()
+}
+
+// Wait returns when all queries have ended: the error of one that was refused, else of
+// one that failed, else nil. The others' are joined to it.
+func (r *Running) Wait() error {
+	r.wg.Wait()
+	r.cancel()
+	var errs []error
+	for _, in := range r.sc.inserts {
+		if in.err != nil {
+			errs = append(errs, in.err)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return int(errorKind(b)) - int(errorKind(a)) })
+	return errors.Join(errs...)
+}
