@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
+	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/formats"
+	"github.com/tidemill/tidemill/formats/memory"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -28,7 +30,7 @@ type Session struct {
 	catalog    *logical.Catalog
 	functions  *function.Registry
 	connectors *connector.Registry
-	mem        memory.Allocator
+	mem        arrowmemory.Allocator
 	streams    int // streams made by ReadStream, for their names
 }
 
@@ -37,7 +39,7 @@ func NewSession(o Options) (*Session, error) {
 	s := &Session{
 		opts: o.withDefaults(), settings: defaultSettings(),
 		catalog: logical.NewCatalog(), functions: function.Builtins(),
-		connectors: formats.Registry(), mem: columnar.NewPool(),
+		connectors: formats.NewRegistry(memory.NewStore()), mem: columnar.NewPool(),
 	}
 	for name, value := range o.Settings {
 		if err := s.Set(name, value); err != nil {
@@ -66,35 +68,65 @@ func (s *Session) RegisterTable(name string, t connector.Table) error {
 
 // planner binds SQL over the session's catalog. bounded reads streams as the tables
 // they are now.
-func (s *Session) planner(catalog *logical.Catalog, r *resolver, file string, bounded bool) *sql.Planner {
+func (s *Session) planner(catalog *logical.Catalog, r *formats.Resolver, file string, bounded bool) *sql.Planner {
 	return &sql.Planner{
 		Catalog: catalog, Functions: s.functions, Resolver: r,
 		Location: s.settings.zone, Bounded: bounded, File: file, Warn: s.opts.Warn,
 	}
 }
 
+// resolver opens what the session's statements name. pins are what the checkpoint of
+// the query at hand keeps of each stream.
+func (s *Session) resolver(pins map[string]map[string]string) *formats.Resolver {
+	return &formats.Resolver{
+		Connectors: s.connectors, FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone,
+		Stdout: s.opts.Stdout, Warn: s.opts.Warn, Pins: pins,
+	}
+}
+
 // SQL runs the statements of text in order, CREATE and SET at once, and returns the
-// DataFrame of the last query. INSERT is not run here: see RunScript.
+// DataFrame of the last query (EXPLAIN is one, of lines of text). A text without a query
+// gives a DataFrame without columns. INSERT is not run here: see OpenScript.
 func (s *Session) SQL(ctx context.Context, text string) (*logical.DataFrame, error) {
-	var last logical.Node
-	err := s.planner(s.catalog, s.resolver(nil), "", false).Script(ctx, text, func(p *sql.Planned) error {
+	df, err := s.SQLFile(ctx, "", text)
+	if err == nil && df == nil {
+		df = logical.NewDataFrame(&logical.Values{Output: logical.NewSchema()}, s.functions)
+	}
+	return df, err
+}
+
+// SQLFile is SQL for the text of a file, which errors name. It returns nil if the text
+// has no query.
+func (s *Session) SQLFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
+	var last *logical.DataFrame
+	err := s.planner(s.catalog, s.resolver(nil), file, true).Script(ctx, text, func(p *sql.Planned) error {
 		switch {
 		case p.Setting != nil:
 			return s.Set(p.Setting.Name, p.Setting.Value)
+		case p.Explain:
+			plan, err := s.Explain(ctx, logical.NewDataFrame(p.Plan, s.functions), p.Analyze)
+			if err != nil {
+				return err
+			}
+			last = s.lines("plan", plan)
 		case p.Sink != nil:
-			return errors.New("INSERT INTO is run by RunScript, or with WriteStream")
+			return &usageError{"INSERT INTO is run by tidemill run, or in Go by OpenScript or WriteStream"}
 		case p.Plan != nil:
-			last = p.Plan
+			last = logical.NewDataFrame(p.Plan, s.functions)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	return last, err
+}
+
+// lines is a DataFrame of the lines of a text.
+func (s *Session) lines(name, text string) *logical.DataFrame {
+	column := &expr.Column{ID: expr.NewID(), Name: name, DataType: columnar.String}
+	v := &logical.Values{Output: logical.NewSchema(column)}
+	for line := range strings.Lines(text) {
+		v.Rows = append(v.Rows, []expr.Expr{expr.Lit(strings.TrimRight(line, "\n")).Expr})
 	}
-	if last == nil {
-		return logical.NewDataFrame(&logical.Values{Output: logical.NewSchema()}, s.functions), nil
-	}
-	return logical.NewDataFrame(last, s.functions), nil
+	return logical.NewDataFrame(v, s.functions)
 }
 
 // Table is a DataFrame over a table, stream or view of the catalog.
@@ -110,7 +142,11 @@ func (s *Session) Table(ctx context.Context, name string) *logical.DataFrame {
 // is collected. options is the Options of one of formats/csv, json, parquet or text, or
 // nothing: then the names of the files say the format.
 func (s *Session) Read(path string, options ...any) *logical.DataFrame {
-	format, m, err := formatOptions(options)
+	var given any
+	if len(options) > 0 {
+		given = options[0]
+	}
+	format, m, err := formats.OptionsOf(given)
 	if err != nil {
 		return logical.FailedDataFrame(err)
 	}
@@ -125,7 +161,7 @@ func (s *Session) Read(path string, options ...any) *logical.DataFrame {
 // the columns; nil infers them from the files that are there. Like Read it takes the
 // Options of a format; nil takes what the names of the files say.
 func (s *Session) ReadStream(path string, options any, schema *arrow.Schema) *logical.DataFrame {
-	format, m, err := formatOptions([]any{options})
+	format, m, err := formats.OptionsOf(options)
 	if err != nil {
 		return logical.FailedDataFrame(err)
 	}

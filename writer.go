@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/formats/callback"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/logical"
@@ -71,7 +72,7 @@ func (w *StreamWriter) with(change func(*StreamWriter)) *StreamWriter {
 // To writes files under path. options is the Options of a format package; nil is Parquet.
 func (w *StreamWriter) To(path string, options any) *StreamWriter {
 	return w.with(func(w *StreamWriter) {
-		format, m, err := formatOptions([]any{options})
+		format, m, err := formats.OptionsOf(options)
 		if format == "" {
 			format = "parquet"
 		}
@@ -143,7 +144,9 @@ func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
 		checkpoint: w.checkpoint, mode: w.mode, trigger: w.trigger, listener: w.listener,
 	}
 	if w.each != nil {
-		j.openSink = func(context.Context, connector.Env) (connector.Sink, error) { return callback.New(w.each), nil }
+		j.openSink = func(context.Context, connector.Env) (connector.Sink, error) {
+			return callback.New("foreachBatch", w.each), nil
+		}
 	}
 	return j.start(ctx, plan)
 }

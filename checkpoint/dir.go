@@ -59,6 +59,8 @@ type Dir struct {
 	opts Options
 	lock io.Closer
 	meta Metadata
+	// failed is set while there is a last_error.
+	failed bool
 
 	offsets  *Log[OffsetEntry]
 	prepared *Log[CommitEntry]
@@ -211,8 +213,13 @@ func (d *Dir) rescueMetadata(cause error) (Metadata, error) {
 	return Metadata{}, cause
 }
 
-// tidy makes the directories and removes temporary files.
+// tidy looks what is there, makes the directories and removes temporary files.
 func (d *Dir) tidy() error {
+	_, err := d.fs.Stat(d.file(lastErrorName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.failed = err == nil
 	dirs := []string{d.path}
 	for _, name := range logDirs {
 		if err := vfs.MkdirAll(d.fs, d.file(name)); err != nil {
@@ -321,11 +328,14 @@ func (d *Dir) Commit(batchID int64) error {
 	if err := vfs.SyncDir(d.fs, path.Dir(d.commits.Path(batchID))); err != nil {
 		return err
 	}
-	err := d.fs.Remove(d.file(lastErrorName))
-	if errors.Is(err, fs.ErrNotExist) {
+	if !d.failed {
 		return nil
 	}
-	return err
+	if err := d.fs.Remove(d.file(lastErrorName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.failed = false
+	return nil
 }
 
 // WithdrawBatch forgets an invisible batch: prepared/N, then offsets/N, so that it
@@ -362,5 +372,6 @@ type LastError struct {
 // SetLastError remembers why a run ended, for status. The next Commit forgets it.
 func (d *Dir) SetLastError(e LastError) error {
 	e.Message = strings.ToValidUTF8(e.Message, "\uFFFD")
+	d.failed = true
 	return vfs.WriteAtomic(d.fs, d.file(lastErrorName), mustPretty(e))
 }

@@ -10,10 +10,10 @@ import (
 // Action is what to do with a batch on start.
 type Action int
 
-// The actions. After any but Plan, carry it out up to Dir.Commit and call Recover
-// again.
+// The actions. After any but PlanBatch, carry it out up to Dir.Commit and call
+// Recover again.
 const (
-	// Plan: nothing is open. Batch is the next one; it is planned anew.
+	// PlanBatch: nothing is open. Batch is the next one; it is planned anew.
 	PlanBatch Action = iota
 	// RunBatch: the batch was planned and is not visible. It is run with Entry, from
 	// step 2; or withdrawn (Dir.WithdrawBatch), if an input changed.
@@ -62,19 +62,13 @@ type Recovery struct {
 	RewriteOutput bool
 	// Notes are what was found damaged and how it was repaired, to be logged.
 	Notes []string
+
+	newest *OffsetEntry // the newest that stands; later than Entry if that is rebuilt
 }
 
 // NamedEntry is the newest entry of the log of source i that the offsets name, for
 // Dir.SourceLog.
-func (r Recovery) NamedEntry(i int) int64 {
-	switch {
-	case r.Entry != nil:
-		return r.Entry.NamedEntry(i)
-	case r.Last != nil:
-		return r.Last.Offsets.NamedEntry(i)
-	}
-	return NoBatch
-}
+func (r Recovery) NamedEntry(i int) int64 { return r.newest.NamedEntry(i) }
 
 // Recover says where the query goes on. It reads every retained entry and the state
 // files of the version to start from.
@@ -91,6 +85,11 @@ func (d *Dir) Recover(sink SinkState) (Recovery, error) {
 	result, err := r.run()
 	if err != nil {
 		return Recovery{}, err
+	}
+	if r.planned != NoBatch {
+		if result.newest, err = r.entry(r.planned); err != nil {
+			return Recovery{}, err
+		}
 	}
 	for _, repair := range r.repairs {
 		if err := repair(); err != nil {
@@ -147,6 +146,7 @@ func (r *recovery) note(format string, args ...any) {
 }
 
 func (r *recovery) run() (Recovery, error) {
+	r.planned = NoBatch
 	if err := r.list(); err != nil {
 		return Recovery{}, err
 	}

@@ -280,9 +280,11 @@ func checkRecovery(t *testing.T, d *Dir, r Recovery) {
 	if r.Last == nil || r.Last.Batch != r.Batch-1 {
 		t.Errorf("last is %+v", r.Last)
 	}
-	want := r.Batch - 1
-	if r.Action != PlanBatch {
-		want = r.Batch
+	ids, err := d.Offsets().IDs()
+	must(t, err)
+	want := newest(ids)
+	if r.Action == PlanBatch && want != r.Batch-1 {
+		t.Errorf("newest offsets entry is %d", want)
 	}
 	if got := r.NamedEntry(0); got != want {
 		t.Errorf("newest named source entry is %d, want %d", got, want)

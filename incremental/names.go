@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidemill/tidemill/checkpoint"
-	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 )
@@ -79,52 +77,7 @@ func keyNames(keys []expr.Named) string {
 func exprNames(list []expr.Expr) string {
 	parts := make([]string, len(list))
 	for i, e := range list {
-		parts[i] = unqualified(e)
+		parts[i] = e.String()
 	}
 	return strings.Join(parts, ", ")
 }
-
-// unqualified prints an expression without table names, so that an alias in the query
-// may change.
-func unqualified(e expr.Expr) string {
-	plain, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
-		if c, ok := x.(*expr.Column); ok && c.Qualifier != "" {
-			n := *c
-			n.Qualifier = ""
-			return &n, nil
-		}
-		return x, nil
-	})
-	if err != nil {
-		return e.String()
-	}
-	return plain.String()
-}
-
-// aggregateText tells what the state of an aggregate means, with types: what its
-// fingerprint is taken of.
-func aggregateText(a *logical.Aggregate) string {
-	var sb strings.Builder
-	sb.WriteString("keys=[")
-	for i, k := range a.Keys {
-		if i > 0 {
-			sb.WriteString(", ")
-		}
-		fmt.Fprintf(&sb, "%s %s", unqualified(k.Expr), columnar.TypeName(k.Expr.Type()))
-	}
-	sb.WriteString("] aggs=[")
-	for i, g := range a.Aggs {
-		if i > 0 {
-			sb.WriteString(", ")
-		}
-		fmt.Fprintf(&sb, "%s", unqualified(g.Expr))
-		for _, arg := range g.Expr.(*expr.Agg).Args {
-			fmt.Fprintf(&sb, " of %s", columnar.TypeName(arg.Type()))
-		}
-	}
-	sb.WriteString("]")
-	return sb.String()
-}
-
-// fingerprint stands for the meaning of an operator's state.
-func fingerprint(text string) string { return checkpoint.HashBytes([]byte(text)) }

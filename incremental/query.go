@@ -101,16 +101,20 @@ func Start(ctx context.Context, cfg Config) (*Query, error) {
 		cancel()
 		return nil, err
 	}
-	q := &Query{
-		name: cfg.Name, id: x.dir.Metadata().ID, runID: uuid.NewString(),
-		stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
-		idleWake: make(chan struct{}),
-		status:   Status{Message: "Initializing sources"},
-	}
+	q := newQuery(cfg, x.dir.Metadata().ID, uuid.NewString(), cancel)
 	x.q = q
 	cfg.Listener.started(q.id, q.runID, q.name)
 	go q.run(ctx, x)
 	return q, nil
+}
+
+func newQuery(cfg Config, id, runID string, cancel context.CancelFunc) *Query {
+	return &Query{
+		name: cfg.Name, id: id, runID: runID,
+		stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
+		idleWake: make(chan struct{}),
+		status:   Status{Message: "Initializing sources"},
+	}
 }
 
 func (c Config) withDefaults() Config {

@@ -1,7 +1,9 @@
 package logical
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,6 +15,9 @@ import (
 
 // UnionOf concatenates inputs (UNION ALL), casting columns to their common types.
 func UnionOf(inputs ...Node) (Node, error) {
+	if len(inputs) == 0 {
+		return nil, errors.New("a union needs at least one input")
+	}
 	first := inputs[0].Schema().Columns
 	types := make([]arrow.DataType, len(first))
 	for i, c := range first {
@@ -78,6 +83,9 @@ func Using(reg *function.Registry, kind JoinKind, left, right Node, names []stri
 			return nil, err
 		}
 		conds = append(conds, eq)
+		if used[l.ID] || used[r.ID] {
+			return nil, fmt.Errorf("column %s is named twice", n)
+		}
 		used[l.ID], used[r.ID] = true, true
 		m, err := mergedColumn(reg, kind, l, r)
 		if err != nil {
@@ -113,7 +121,7 @@ func mergedColumn(reg *function.Registry, kind JoinKind, l, r *expr.Column) (exp
 
 // DeclareWatermark declares column as the event time of input. It must be a
 // TIMESTAMP, the delay not negative, and no other watermark may be in force.
-// label is the stable name in checkpoints; "" takes the column's name.
+// label is the stable name in checkpoints; "" takes the stream's name and the column's.
 func DeclareWatermark(input Node, column *expr.Column, delay time.Duration, label string) (Node, error) {
 	if column.DataType.ID() != arrow.TIMESTAMP {
 		return nil, fmt.Errorf("the watermark column %s is %s; event time must be a TIMESTAMP", column.Name, columnar.TypeName(column.DataType))
@@ -126,8 +134,23 @@ func DeclareWatermark(input Node, column *expr.Column, delay time.Duration, labe
 	}
 	if label == "" {
 		label = column.Name
+		if s := streamsOf(input); len(s) > 0 {
+			label = strings.Join(s, "+") + "." + column.Name
+		}
 	}
 	return NewWatermark(input, column.ID, delay, label), nil
+}
+
+// streamsOf are the names of the streams a plan reads.
+func streamsOf(n Node) []string {
+	var names []string
+	Walk(n, func(x Node) bool {
+		if s, ok := x.(*StreamScan); ok {
+			names = append(names, s.Stream.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // GroupedData is a DataFrame with its grouping, waiting for the aggregates.

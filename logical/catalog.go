@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,4 +150,14 @@ func (c *Catalog) Names() []string {
 // Unknown is the error for a relation that does not exist.
 func (c *Catalog) Unknown(name string) error {
 	return fmt.Errorf("there is no table, stream or view %s%s", name, columnar.DidYouMean(name, c.Names()))
+}
+
+// Sinks lists the names of the sinks, sorted.
+func (c *Catalog) Sinks() []string {
+	var names []string
+	for _, d := range c.sinks {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -3,6 +3,7 @@ package logical
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar/function"
@@ -89,37 +90,44 @@ func name(e expr.Expr, given string) expr.Named {
 func (d *DataFrame) Select(terms ...expr.Term) *DataFrame {
 	return d.then("select", func(d *DataFrame) (Node, error) {
 		columns := make([]expr.Named, len(terms))
+		seen := map[expr.ID]bool{}
 		for i, t := range terms {
-			var err error
-			if columns[i], err = d.named(t, false); err != nil {
+			n, err := d.named(t, false)
+			if err != nil {
 				return nil, err
 			}
+			if seen[n.ID] { // a column passed on twice is two columns
+				n.ID = expr.NewID()
+			}
+			seen[n.ID] = true
+			columns[i] = n
 		}
 		return NewProject(d.node, columns), nil
 	})
 }
 
-// WithColumn adds a column, or replaces the one of that name.
+// WithColumn adds a column, or replaces the one of that name: if none is spelt
+// exactly so, what differs in case only.
 func (d *DataFrame) WithColumn(columnName string, t expr.Term) *DataFrame {
 	return d.then("withColumn", func(d *DataFrame) (Node, error) {
 		added, err := d.named(t.As(columnName), false)
 		if err != nil {
 			return nil, err
 		}
-		var columns []expr.Named
-		replaced := false
-		for _, c := range d.node.Schema().Columns {
-			if c.Name == columnName {
-				columns = append(columns, added)
-				replaced = true
-			} else {
-				columns = append(columns, expr.Pass(c))
+		columns := passAll(d.node.Schema())
+		for i, c := range columns {
+			if c.Name == added.Name {
+				columns[i] = added
+				return NewProject(d.node, columns), nil
 			}
 		}
-		if !replaced {
-			columns = append(columns, added)
+		for i, c := range columns {
+			if strings.EqualFold(c.Name, added.Name) {
+				columns[i] = added
+				return NewProject(d.node, columns), nil
+			}
 		}
-		return NewProject(d.node, columns), nil
+		return NewProject(d.node, append(columns, added)), nil
 	})
 }
 
@@ -147,15 +155,21 @@ func (d *DataFrame) Drop(names ...string) *DataFrame {
 // Where keeps the rows for which cond is true.
 func (d *DataFrame) Where(cond expr.Term) *DataFrame {
 	return d.then("where", func(d *DataFrame) (Node, error) {
-		e, err := d.resolve(cond, false)
+		e, err := d.condition("Where", cond)
 		if err != nil {
 			return nil, err
 		}
-		if e, err = expr.NewLogic(expr.And, e); err != nil {
-			return nil, err
-		}
-		return NewFilter(d.node, expr.All(e.Children())), nil
+		return NewFilter(d.node, e), nil
 	})
+}
+
+// condition types a term that must be BOOLEAN; NULL is one.
+func (d *DataFrame) condition(verb string, t expr.Term) (expr.Expr, error) {
+	e, err := d.resolve(t, false)
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCondition(e, verb)
 }
 
 // As gives the DataFrame a name by which its columns can be qualified.
@@ -252,9 +266,12 @@ func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 		}
 		right := Refresh(o.node)
 		both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
-		e, err := both.resolve(on, false)
+		e, err := both.condition("Join", on)
 		if err != nil {
 			return nil, err
+		}
+		if kind == CrossJoin { // with a condition it is an inner join
+			kind = InnerJoin
 		}
 		return NewJoin(kind, d.node, right, e), nil
 	})

@@ -107,17 +107,19 @@ func named(marks map[expr.ID]EventTime, columns []expr.Named, below map[expr.ID]
 	}
 }
 
-// unionMarks marks a column that carries a watermark in every input.
+// unionMarks marks a column that carries a watermark in every input, closed by the
+// same rule. The longest delay counts.
 func unionMarks(marks map[expr.ID]EventTime, u *Union) {
 	for i, c := range u.Output.Columns {
 		var mark EventTime
 		everywhere := true
 		for k, in := range u.Inputs {
 			m, ok := EventTimes(in)[in.Schema().Columns[i].ID]
-			everywhere = everywhere && ok
 			if k == 0 {
 				mark = m
 			}
+			everywhere = everywhere && ok && m.Kind == mark.Kind && m.Offset == mark.Offset
+			mark.Delay = max(mark.Delay, m.Delay)
 		}
 		if everywhere {
 			marks[c.ID] = mark

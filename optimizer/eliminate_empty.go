@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
 )
 
 // EliminateEmpty replaces what cannot have rows by no rows: filters that are never
-// true, LIMIT 0, joins and unions of empty inputs. A plan that reads a stream is left
+// true, LIMIT 0, joins, unions and set operations of empty inputs. A plan that reads a stream is left
 // alone: the stream is read, and its watermark moves, all the same.
 var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.Node, error) {
 	if isEmpty(n) || len(n.Children()) == 0 || logical.IsStreaming(n) {
@@ -15,7 +16,7 @@ var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.
 	}
 	switch x := n.(type) {
 	case *logical.Filter:
-		if v, known := boolean(x.Cond); known && v != yes || isEmpty(x.Input) {
+		if isEmpty(x.Input) || slices.ContainsFunc(expr.Conjuncts(x.Cond), isNeverTrue) {
 			return emptyLike(n), nil
 		}
 	case *logical.Limit:
@@ -31,7 +32,14 @@ var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.
 			return emptyLike(n), nil
 		}
 	case *logical.Join:
-		if joinIsEmpty(x) {
+		switch {
+		case joinIsEmpty(x):
+			return emptyLike(n), nil
+		case x.Kind == logical.AntiJoin && isEmpty(x.Right):
+			return x.Left, nil
+		}
+	case *logical.SetOp:
+		if isEmpty(x.Left) || x.Kind == logical.Intersect && isEmpty(x.Right) {
 			return emptyLike(n), nil
 		}
 	case *logical.Union:
@@ -39,6 +47,11 @@ var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.
 	}
 	return n, nil
 }}
+
+func isNeverTrue(cond expr.Expr) bool {
+	v, known := boolean(cond)
+	return known && v != yes
+}
 
 func joinIsEmpty(j *logical.Join) bool {
 	left, right := isEmpty(j.Left), isEmpty(j.Right)

@@ -1,6 +1,8 @@
 package optimizer
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -17,7 +19,7 @@ import (
 func FoldConstants(env *function.Env) Rule {
 	folding := &function.Env{Mem: memory.DefaultAllocator, Location: env.Location}
 	return rule{"fold_constants", func(n logical.Node) (logical.Node, error) {
-		return logical.TransformExprs(n, func(e expr.Expr) (expr.Expr, error) { return fold(folding, e), nil })
+		return rewriteExprs(n, func(e expr.Expr) expr.Expr { return fold(folding, e) })
 	}}
 }
 
@@ -25,6 +27,8 @@ func fold(env *function.Env, e expr.Expr) expr.Expr {
 	switch x := e.(type) {
 	case *expr.Call:
 		return foldCall(env, x)
+	case *expr.In:
+		return foldIn(env, x)
 	case *expr.Cast:
 		if l, ok := x.Input.(*expr.Literal); ok {
 			d, err := function.Cast(env, columnar.ConstantDatum(retained(l.Value)), x.To, x.Try, 1, nil)
@@ -34,10 +38,42 @@ func fold(env *function.Env, e expr.Expr) expr.Expr {
 	return e
 }
 
+func isNull(e expr.Expr) bool {
+	l, ok := e.(*expr.Literal)
+	return ok && l.IsNull()
+}
+
+// foldIn looks a constant up in the constants of a list: the first equal one decides,
+// and without one a null in the list leaves it open.
+func foldIn(env *function.Env, x *expr.In) expr.Expr {
+	if isNull(x.Value) {
+		return nullLiteral(columnar.Boolean)
+	}
+	result := booleanLiteral(false)
+	for _, item := range x.List {
+		eq, err := expr.NewCall(builtins(), "=", x.Value, item)
+		if err != nil {
+			return x
+		}
+		switch v, known := boolean(fold(env, eq)); {
+		case !known:
+			return x
+		case v == yes:
+			return booleanLiteral(true)
+		case v == unknown:
+			result = nullLiteral(columnar.Boolean)
+		}
+	}
+	return result
+}
+
 func foldCall(env *function.Env, c *expr.Call) expr.Expr {
 	o := c.Signature.Overload
 	if o.Volatility != function.Immutable {
 		return c
+	}
+	if !o.NullSafe && slices.ContainsFunc(c.Args, isNull) {
+		return nullLiteral(c.Type())
 	}
 	args := make([]columnar.Datum, len(c.Args))
 	constants := make([]arrow.Array, len(c.Args))
@@ -46,10 +82,7 @@ func foldCall(env *function.Env, c *expr.Call) expr.Expr {
 		if !ok {
 			return c
 		}
-		if l.IsNull() && !o.NullSafe {
-			return nullLiteral(c.Type())
-		}
-		args[i], constants[i] = columnar.ConstantDatum(l.Value), l.Value
+		args[i], constants[i] = columnar.ConstantDatum(retained(l.Value)), l.Value
 	}
 	kernel, err := o.Bind(c.Signature.Args, constants)
 	if err != nil {

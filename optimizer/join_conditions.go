@@ -16,9 +16,19 @@ var JoinConditions Rule = rule{"join_conditions", func(n logical.Node) (logical.
 	if !ok || j.State != "" || j.Kind != logical.InnerJoin && j.Kind != logical.CrossJoin {
 		return n, nil
 	}
+	alone := j.On == nil
 	push, keep := split(expr.Conjuncts(f.Cond), func(c expr.Expr) bool {
 		ids := expr.Columns(c)
-		return len(ids) > 0 && !j.Left.Schema().Has(ids...) && !j.Right.Schema().Has(ids...) && j.Schema().Has(ids...)
+		if len(ids) == 0 || j.Left.Schema().Has(ids...) || j.Right.Schema().Has(ids...) {
+			return false
+		}
+		// Both sides of an equality are computed for every row of an input, not for
+		// the pairs that other conditions leave.
+		if isEquality(c) && isFallible(c) && !alone {
+			return false
+		}
+		alone = false
+		return true
 	})
 	if len(push) == 0 {
 		return n, nil
@@ -26,3 +36,8 @@ var JoinConditions Rule = rule{"join_conditions", func(n logical.Node) (logical.
 	on := expr.All(append(expr.Conjuncts(j.On), push...))
 	return filtered(logical.NewJoin(logical.InnerJoin, j.Left, j.Right, on), keep), nil
 }}
+
+func isEquality(e expr.Expr) bool {
+	c, ok := e.(*expr.Call)
+	return ok && (c.Func.Name == "=" || c.Func.Name == "is_not_distinct_from")
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
 )
@@ -12,17 +13,23 @@ import (
 // concurrent use.
 type Optimizer struct{ batches []Batch }
 
+// maxPasses is more than any plan needs: what a rule moves goes all the way in one or
+// two passes, whatever the depth of the plan.
+const maxPasses = 100
+
 // New returns the optimizer with all rules. env is what constant folding evaluates
 // with (allocator, session time zone). Rules named in disable are left out; an
 // unknown name is an error.
 func New(env *function.Env, disable ...string) (*Optimizer, error) {
 	o := &Optimizer{batches: []Batch{
-		{Name: "normalize", Max: 20, Rules: []Rule{
+		{Name: "normalize", Max: maxPasses, Rules: []Rule{
 			EliminateAlias, EliminateWatermark, FoldConstants(env), Simplify, RewriteDistinct,
-			MergeFilters, MergeProjects, PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK,
+			MergeFilters, MergeProjects, ReduceOuterJoin(env), PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK,
 		}},
+		// Columns that only pushed filters need are not handed on: filters first.
+		{Name: "scans", Max: maxPasses, Rules: []Rule{PushFilterIntoScan, PrunePartitions}},
 		{Name: "columns", Max: 1, Rules: []Rule{PruneColumns}},
-		{Name: "scans", Max: 20, Rules: []Rule{MergeProjects, PushFilterIntoScan, PrunePartitions, PushLimit}},
+		{Name: "projections", Max: maxPasses, Rules: []Rule{MergeProjects}},
 	}}
 	known := map[string]bool{}
 	for i := range o.batches {
@@ -34,7 +41,7 @@ func New(env *function.Env, disable ...string) (*Optimizer, error) {
 	}
 	for _, name := range disable {
 		if !known[name] {
-			return nil, fmt.Errorf("there is no optimizer rule %s", name)
+			return nil, fmt.Errorf("there is no optimizer rule %s%s", name, columnar.DidYouMean(name, o.Names()))
 		}
 	}
 	return o, nil
@@ -130,7 +137,11 @@ func applyEverywhere(r Rule, n logical.Node) (logical.Node, int, error) {
 		return w.applyToRoot(n)
 	}
 	count := 0
-	m, err := logical.Transform(n, func(x logical.Node) (logical.Node, error) {
+	transform := logical.Transform
+	if _, ok := r.(downward); ok {
+		transform = logical.TransformDown
+	}
+	m, err := transform(n, func(x logical.Node) (logical.Node, error) {
 		y, err := r.Apply(x)
 		if err != nil {
 			return nil, fmt.Errorf("rule %s: %w", r.Name(), err)

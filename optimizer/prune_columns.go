@@ -43,6 +43,19 @@ func (s columnSet) with(exprs ...expr.Expr) columnSet {
 	return out
 }
 
+// and is the columns of s and o.
+func (s columnSet) and(o columnSet) columnSet {
+	out := s.with()
+	for id := range o {
+		out[id] = true
+	}
+	return out
+}
+
+func (s columnSet) hasAny(ids ...expr.ID) bool {
+	return slices.ContainsFunc(ids, func(id expr.ID) bool { return s[id] })
+}
+
 // pruner counts the nodes it changes.
 type pruner struct{ changed int }
 
@@ -72,6 +85,8 @@ func (p *pruner) prune(n logical.Node, used columnSet) logical.Node {
 		return p.pruneUnion(x, used)
 	case *logical.SetOp:
 		return p.pruneSetOp(x)
+	case *logical.Join:
+		return p.pruneJoin(x, used)
 	case *logical.Values:
 		return n
 	}
@@ -127,6 +142,29 @@ func (p *pruner) pruneAggregate(a *logical.Aggregate, used columnSet) logical.No
 	}
 	below := columnSet{}.with(exprsOf(a.Keys)...).with(exprsOf(aggs)...)
 	return logical.NewAggregate(p.prune(a.Input, below), a.Keys, aggs).WithState(a.State)
+}
+
+// pruneJoin narrows both inputs to what the condition and the nodes above use: what a
+// join holds on to costs memory. One that keeps state keeps the columns it stores.
+func (p *pruner) pruneJoin(j *logical.Join, used columnSet) logical.Node {
+	if j.State != "" {
+		return p.pruneChildren(j, all(j.Left.Schema()).and(all(j.Right.Schema())))
+	}
+	used = used.with(j.Exprs()...)
+	children := make([]logical.Node, 2)
+	for i, in := range j.Children() {
+		var columns []expr.Named
+		for _, c := range in.Schema().Columns {
+			if used[c.ID] {
+				columns = append(columns, expr.Pass(c))
+			}
+		}
+		children[i] = p.exactly(in, columns)
+	}
+	if children[0] == j.Left && children[1] == j.Right {
+		return j
+	}
+	return j.WithChildren(children)
 }
 
 // pruneDistinct keeps every column where all of them decide what is equal.
@@ -197,5 +235,6 @@ func (p *pruner) exactly(n logical.Node, columns []expr.Named) logical.Node {
 			return pruned
 		}
 	}
+	p.changed++
 	return logical.NewProject(pruned, columns)
 }

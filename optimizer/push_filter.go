@@ -11,7 +11,7 @@ import (
 // sorts, windows, unions, set operations, the keys of aggregates and DISTINCT ON,
 // and to the sides of joins that hold their columns and whose rows they may remove.
 // Never through a Watermark, a Limit, or below a node that keeps state by them.
-var PushFilter Rule = rule{"push_filter", func(n logical.Node) (logical.Node, error) {
+var PushFilter Rule = downward{rule{"push_filter", func(n logical.Node) (logical.Node, error) {
 	switch x := n.(type) {
 	case *logical.Filter:
 		return pushFilter(x)
@@ -19,7 +19,7 @@ var PushFilter Rule = rule{"push_filter", func(n logical.Node) (logical.Node, er
 		return pushJoinCondition(x)
 	}
 	return n, nil
-}}
+}}}
 
 func pushFilter(f *logical.Filter) (logical.Node, error) {
 	conds := expr.Conjuncts(f.Cond)
@@ -28,16 +28,16 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 		return pushThroughProject(f, in, conds)
 	case *logical.Sort:
 		if in.Limit == 0 {
-			return in.WithChildren([]logical.Node{logical.NewFilter(in.Input, f.Cond)}), nil
+			return pushUnary(f, in, conds, func(expr.Expr) bool { return true })
 		}
 	case *logical.Window:
-		return pushUnary(f, in, conds, in.Input.Schema(), false)
+		return pushThroughWindow(f, in, conds)
 	case *logical.Aggregate:
 		return pushThroughAggregate(f, in, conds)
 	case *logical.Distinct:
 		return pushThroughDistinct(f, in, conds)
 	case *logical.Union:
-		return pushThroughUnion(f, in)
+		return pushThroughUnion(f, in, conds)
 	case *logical.SetOp:
 		return pushThroughSetOp(f, in, conds)
 	case *logical.Join:
@@ -47,13 +47,14 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 }
 
 // split divides conditions into those that may go below and the rest, which keep
-// their order. A volatile condition stays, and everything after it.
+// their order. A volatile condition stays, and everything after it; a condition that
+// can fail stays if one before it does, which may keep it from failing.
 func split(conds []expr.Expr, below func(expr.Expr) bool) (push, keep []expr.Expr) {
 	for i, c := range conds {
 		if isVolatile(c) {
 			return push, append(keep, conds[i:]...)
 		}
-		if below(c) {
+		if (len(keep) == 0 || !isFallible(c)) && below(c) {
 			push = append(push, c)
 		} else {
 			keep = append(keep, c)
@@ -62,25 +63,48 @@ func split(conds []expr.Expr, below func(expr.Expr) bool) (push, keep []expr.Exp
 	return push, keep
 }
 
-// filtered puts conditions over n, if there are any.
+// filtered puts conditions over n, if there are any, after those that are there.
 func filtered(n logical.Node, conds []expr.Expr) logical.Node {
 	if len(conds) == 0 {
 		return n
 	}
+	if f, ok := n.(*logical.Filter); ok {
+		return logical.NewFilter(f.Input, expr.All(append(expr.Conjuncts(f.Cond), conds...)))
+	}
 	return logical.NewFilter(n, expr.All(conds))
 }
 
-// pushUnary moves the conditions whose columns are all in schema below node, which
-// has one input. strict keeps conditions that can fail where they are.
-func pushUnary(f *logical.Filter, node logical.Node, conds []expr.Expr, schema *logical.Schema, strict bool) (logical.Node, error) {
-	push, keep := split(conds, func(c expr.Expr) bool {
-		return schema.Has(expr.Columns(c)...) && !(strict && isFallible(c))
-	})
+// pushUnary moves conditions below node, which has one input and hands its columns on.
+func pushUnary(f *logical.Filter, node logical.Node, conds []expr.Expr, below func(expr.Expr) bool) (logical.Node, error) {
+	push, keep := split(conds, below)
 	if len(push) == 0 {
 		return f, nil
 	}
-	below := node.WithChildren([]logical.Node{filtered(node.Children()[0], push)})
-	return filtered(below, keep), nil
+	return filtered(node.WithChildren([]logical.Node{filtered(node.Children()[0], push)}), keep), nil
+}
+
+// pushThroughWindow moves conditions over the input's columns below. A window drops
+// rows without a time, for which a condition must not fail. Which rows there are decides
+// the bounds of sessions: below those go only conditions on the partition keys.
+func pushThroughWindow(f *logical.Filter, w *logical.Window, conds []expr.Expr) (logical.Node, error) {
+	schema := w.Input.Schema()
+	if w.IsSession() {
+		schema = columnsOf(w.PartitionKeys)
+	}
+	return pushUnary(f, w, conds, func(c expr.Expr) bool {
+		return schema.Has(expr.Columns(c)...) && !isFallible(c) && (!w.IsSession() || respectsEquality(c))
+	})
+}
+
+// columnsOf are those of list that are plain columns.
+func columnsOf(list []expr.Expr) *logical.Schema {
+	s := logical.NewSchema()
+	for _, e := range list {
+		if c, ok := e.(*expr.Column); ok {
+			s.Columns = append(s.Columns, c)
+		}
+	}
+	return s
 }
 
 func pushThroughProject(f *logical.Filter, p *logical.Project, conds []expr.Expr) (logical.Node, error) {
@@ -105,20 +129,21 @@ func pushThroughProject(f *logical.Filter, p *logical.Project, conds []expr.Expr
 }
 
 // pushThroughAggregate moves conditions on the keys alone below: all rows of a group
-// have the same keys, so whole groups go. Without keys there is always one group.
+// have the same keys, so whole groups go. Without keys there is always one group. The
+// bounds of sessions are not known below.
 func pushThroughAggregate(f *logical.Filter, a *logical.Aggregate, conds []expr.Expr) (logical.Node, error) {
 	if len(a.Keys) == 0 || a.State != "" {
 		return f, nil
 	}
-	keys := logical.NewSchema()
+	keys, sessions := logical.NewSchema(), sessionBounds(a.Input)
 	for _, k := range a.Keys {
-		if !isVolatile(k.Expr) {
+		if !isVolatile(k.Expr) && !sessions.hasAny(expr.Columns(k.Expr)...) {
 			keys.Columns = append(keys.Columns, k.Column())
 		}
 	}
 	push, keep := split(conds, func(c expr.Expr) bool {
 		ids := expr.Columns(c)
-		return len(ids) > 0 && keys.Has(ids...) && !isFallible(c)
+		return len(ids) > 0 && keys.Has(ids...) && !isFallible(c) && respectsEquality(c)
 	})
 	if len(push) == 0 {
 		return f, nil
@@ -137,31 +162,30 @@ func pushThroughDistinct(f *logical.Filter, d *logical.Distinct, conds []expr.Ex
 	if d.State != "" {
 		return f, nil
 	}
-	if d.On == nil {
-		return pushUnary(f, d, conds, d.Input.Schema(), true)
+	schema := d.Input.Schema()
+	if d.On != nil {
+		schema = columnsOf(d.On)
 	}
-	on := logical.NewSchema()
-	for _, e := range d.On {
-		if c, ok := e.(*expr.Column); ok {
-			on.Columns = append(on.Columns, c)
-		}
-	}
-	return pushUnary(f, d, conds, on, true)
+	return pushUnary(f, d, conds, func(c expr.Expr) bool {
+		ids := expr.Columns(c)
+		return len(ids) > 0 && schema.Has(ids...) && !isFallible(c) && respectsEquality(c)
+	})
 }
 
-func pushThroughUnion(f *logical.Filter, u *logical.Union) (logical.Node, error) {
-	if isVolatile(f.Cond) {
+func pushThroughUnion(f *logical.Filter, u *logical.Union, conds []expr.Expr) (logical.Node, error) {
+	push, keep := split(conds, func(expr.Expr) bool { return true })
+	if len(push) == 0 {
 		return f, nil
 	}
 	inputs := make([]logical.Node, len(u.Inputs))
 	for i, in := range u.Inputs {
-		cond, err := mapColumns(f.Cond, u.Output, in.Schema())
+		mapped, err := mapColumns(expr.All(push), u.Output, in.Schema())
 		if err != nil {
 			return nil, err
 		}
-		inputs[i] = logical.NewFilter(in, cond)
+		inputs[i] = filtered(in, expr.Conjuncts(mapped))
 	}
-	return u.WithChildren(inputs), nil
+	return filtered(u.WithChildren(inputs), keep), nil
 }
 
 // mapColumns replaces columns of one schema by those at the same place in another.
@@ -178,7 +202,7 @@ func mapColumns(e expr.Expr, from, to *logical.Schema) (expr.Expr, error) {
 
 // pushThroughSetOp filters both sides: a row that fails the condition is on neither.
 func pushThroughSetOp(f *logical.Filter, s *logical.SetOp, conds []expr.Expr) (logical.Node, error) {
-	push, keep := split(conds, func(c expr.Expr) bool { return !isFallible(c) })
+	push, keep := split(conds, func(c expr.Expr) bool { return !isFallible(c) && respectsEquality(c) })
 	if len(push) == 0 {
 		return f, nil
 	}
@@ -187,7 +211,7 @@ func pushThroughSetOp(f *logical.Filter, s *logical.SetOp, conds []expr.Expr) (l
 	if err != nil {
 		return nil, err
 	}
-	n := s.WithChildren([]logical.Node{logical.NewFilter(s.Left, cond), logical.NewFilter(s.Right, right)})
+	n := s.WithChildren([]logical.Node{filtered(s.Left, push), filtered(s.Right, expr.Conjuncts(right))})
 	return filtered(n, keep), nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 // PushLimit moves limits towards the scans: below projections, into the inputs of a
 // union, into a scan without filters; two limits become one.
-var PushLimit Rule = rule{"push_limit", func(n logical.Node) (logical.Node, error) {
+var PushLimit Rule = downward{rule{"push_limit", func(n logical.Node) (logical.Node, error) {
 	l, ok := n.(*logical.Limit)
 	if !ok || l.State != "" {
 		return n, nil
@@ -25,7 +25,7 @@ var PushLimit Rule = rule{"push_limit", func(n logical.Node) (logical.Node, erro
 			return mergeLimits(l, in), nil
 		}
 	case *logical.Union:
-		if wanted > 0 {
+		if wanted > 0 && !logical.IsStreaming(in) {
 			return limitInputs(l, in, wanted), nil
 		}
 	case *logical.Scan:
@@ -34,7 +34,7 @@ var PushLimit Rule = rule{"push_limit", func(n logical.Node) (logical.Node, erro
 		}
 	}
 	return n, nil
-}}
+}}}
 
 func mergeLimits(outer, inner *logical.Limit) logical.Node {
 	count := outer.Count

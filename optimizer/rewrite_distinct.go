@@ -13,6 +13,11 @@ var RewriteDistinct Rule = rule{"rewrite_distinct", func(n logical.Node) (logica
 		return n, nil
 	}
 	in := d.Input.Schema().Columns
+	if len(in) == 0 || len(sessionBounds(d.Input)) > 0 {
+		// Without keys an aggregate has a row of its own; and grouping by the bounds
+		// of a session merges sessions, DISTINCT does not.
+		return n, nil
+	}
 	keys := make([]expr.Named, len(in))
 	for i, c := range in {
 		keys[i] = expr.Pass(c)

@@ -1,6 +1,11 @@
 package optimizer
 
 import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -29,6 +34,34 @@ type rule struct {
 func (r rule) Name() string                               { return r.name }
 func (r rule) Apply(n logical.Node) (logical.Node, error) { return r.apply(n) }
 
+// downward is a Rule that is applied from the root down, so that what it moves goes
+// all the way in one pass.
+type downward struct{ rule }
+
+// keepsState says whether n has a State name: its expressions stay as they are.
+func keepsState(n logical.Node) bool {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return x.State != ""
+	case *logical.Distinct:
+		return x.State != ""
+	case *logical.Join:
+		return x.State != ""
+	case *logical.Limit:
+		return x.State != ""
+	}
+	return false
+}
+
+// rewriteExprs rewrites the expressions of n, from their leaves up, unless it keeps
+// state by them.
+func rewriteExprs(n logical.Node, f func(expr.Expr) expr.Expr) (logical.Node, error) {
+	if keepsState(n) {
+		return n, nil
+	}
+	return logical.TransformExprs(n, func(e expr.Expr) (expr.Expr, error) { return f(e), nil })
+}
+
 // isVolatile says whether two evaluations of e may differ.
 func isVolatile(e expr.Expr) bool {
 	return anyCall(e, func(o *function.Overload) bool { return o.Volatility == function.Volatile })
@@ -44,6 +77,91 @@ func isFallible(e expr.Expr) bool {
 		return !fails
 	})
 	return fails
+}
+
+// respectsEquality says whether e has the same value for rows that grouping, DISTINCT
+// and set operations take for equal: -0.0 equals 0.0 and every NaN every other, yet
+// functions can tell them apart. A floating-point column may be compared and tested
+// for null, nothing else.
+func respectsEquality(e expr.Expr) bool {
+	switch x := e.(type) {
+	case *expr.Column:
+		return !hasFloat(x.DataType)
+	case *expr.Call:
+		if comparisons[x.Func.Name] {
+			return allRespectEquality(x.Args, true)
+		}
+	case *expr.In:
+		return allRespectEquality(x.Children(), true)
+	}
+	return allRespectEquality(e.Children(), false)
+}
+
+func allRespectEquality(list []expr.Expr, compared bool) bool {
+	for _, e := range list {
+		if _, ok := e.(*expr.Column); ok && compared {
+			continue
+		}
+		if !respectsEquality(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// comparisons give the same for equal arguments.
+var comparisons = map[string]bool{
+	"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true,
+	"is_distinct_from": true, "is_not_distinct_from": true, "is_null": true, "is_not_null": true,
+}
+
+// hasFloat says whether values of dt are or hold floating-point numbers.
+func hasFloat(dt arrow.DataType) bool {
+	if n, ok := dt.(arrow.NestedType); ok {
+		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasFloat(f.Type) })
+	}
+	return columnar.IsFloat(dt)
+}
+
+// sessionBounds are the columns of n that are bounds of session windows, which change
+// when the aggregate above merges sessions: what is grouped by is not what is below.
+func sessionBounds(n logical.Node) columnSet {
+	switch x := n.(type) {
+	case *logical.Window:
+		bounds := sessionBounds(x.Input)
+		if x.IsSession() {
+			bounds = bounds.with(x.Start, x.End)
+		}
+		return bounds
+	case *logical.Project:
+		below, bounds := sessionBounds(x.Input), columnSet{}
+		for _, c := range x.Columns {
+			if below.hasAny(expr.Columns(c.Expr)...) {
+				bounds[c.ID] = true
+			}
+		}
+		return bounds
+	case *logical.Aggregate: // merged
+		return columnSet{}
+	case *logical.Union:
+		bounds := columnSet{}
+		for _, in := range x.Inputs {
+			below := sessionBounds(in)
+			for i, c := range in.Schema().Columns {
+				if below[c.ID] {
+					bounds[x.Output.Columns[i].ID] = true
+				}
+			}
+		}
+		return bounds
+	}
+	bounds := columnSet{}
+	for _, c := range n.Children() {
+		for id := range sessionBounds(c) {
+			bounds[id] = true
+		}
+	}
+	return bounds
 }
 
 func anyCall(e expr.Expr, is func(*function.Overload) bool) bool {

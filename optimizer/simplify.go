@@ -12,19 +12,30 @@ import (
 
 // Simplify applies the laws of three-valued logic: AND and OR are flattened, TRUE,
 // FALSE and repeated operands drop out, NOT moves into comparisons, CASE loses
-// branches that cannot be taken, a filter that is always true goes.
+// branches that cannot be taken, IN its repeated items; a condition that is always true
+// goes.
 var Simplify Rule = rule{"simplify", func(n logical.Node) (logical.Node, error) {
-	m, err := logical.TransformExprs(n, func(e expr.Expr) (expr.Expr, error) { return simplify(e), nil })
+	m, err := rewriteExprs(n, simplify)
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := m.(*logical.Filter); ok {
-		if v, known := boolean(f.Cond); known && v == yes {
-			return f.Input, nil
+	switch x := m.(type) {
+	case *logical.Filter:
+		if isTrue(x.Cond) {
+			return x.Input, nil
+		}
+	case *logical.Join:
+		if x.State == "" && x.On != nil && isTrue(x.On) {
+			return logical.NewJoin(x.Kind, x.Left, x.Right, nil), nil
 		}
 	}
 	return m, nil
 }}
+
+func isTrue(cond expr.Expr) bool {
+	v, known := boolean(cond)
+	return known && v == yes
+}
 
 // truth is one of SQL's three values.
 type truth uint8
@@ -64,6 +75,8 @@ func simplify(e expr.Expr) expr.Expr {
 		}
 	case *expr.Case:
 		return simplifyCase(x)
+	case *expr.In:
+		return simplifyIn(x)
 	case *expr.Cast:
 		if in, ok := x.Input.(*expr.Literal); ok && in.IsNull() {
 			return nullLiteral(x.To)
@@ -176,7 +189,7 @@ func simplifyNot(c *expr.Call) expr.Expr {
 			return x.Args[0]
 		}
 		if other, ok := negated[x.Func.Name]; ok {
-			return withFunction(x, other, c)
+			return call(other, c, x.Args...)
 		}
 	case *expr.Logic:
 		op := expr.And
@@ -192,14 +205,31 @@ func simplifyNot(c *expr.Call) expr.Expr {
 	return c
 }
 
-// withFunction calls another built-in over the arguments of c, which have the right
-// types already; fallback stands where it cannot be resolved.
-func withFunction(c *expr.Call, name string, fallback expr.Expr) expr.Expr {
-	e, err := expr.NewCall(builtins(), name, c.Args...)
+// call calls a built-in over arguments of the right types; fallback stands where it
+// cannot be resolved.
+func call(name string, fallback expr.Expr, args ...expr.Expr) expr.Expr {
+	e, err := expr.NewCall(builtins(), name, args...)
 	if err != nil {
 		return fallback
 	}
 	return e
+}
+
+// simplifyIn drops repeated items; IN with a single item is a comparison.
+func simplifyIn(x *expr.In) expr.Expr {
+	var list []expr.Expr
+	for _, item := range x.List {
+		if isVolatile(item) || !contains(list, item) {
+			list = append(list, item)
+		}
+	}
+	switch {
+	case len(list) == 1:
+		return call("=", x, x.Value, list[0])
+	case len(list) < len(x.List):
+		return &expr.In{Value: x.Value, List: list}
+	}
+	return x
 }
 
 func simplifyCase(c *expr.Case) expr.Expr {

@@ -3,6 +3,7 @@ package physical
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -62,7 +63,7 @@ type Positioned interface {
 
 // endPosition is the position of rows that come after everything that was read:
 // the unmatched rows of a join's build side.
-const endPosition = int64(1)<<63 - 1
+const endPosition int64 = math.MaxInt64
 
 // PositionOf is the position of the batch r returned last; 0 where r does not know.
 func PositionOf(r columnar.Reader) int64 {

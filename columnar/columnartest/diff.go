@@ -162,7 +162,13 @@ func rowsOf(batches []arrow.RecordBatch) []row {
 // differ a little still meet.
 func compareRows(a, b row) int {
 	for i := range a.cells {
-		if !a.loose[i] || !b.loose[i] {
+		switch {
+		case a.loose[i] != b.loose[i]: // one is NULL: always on the same side
+			if b.loose[i] {
+				return -1
+			}
+			return 1
+		case !a.loose[i]:
 			if c := strings.Compare(a.cells[i], b.cells[i]); c != 0 {
 				return c
 			}

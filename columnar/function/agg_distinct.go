@@ -1,7 +1,9 @@
 package function
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -330,8 +332,19 @@ func (d *Distinct) Age(groups []uint32) {
 		return
 	}
 	for _, g := range groups {
+		var chain []uint32
 		for p := d.head[g]; p != noEntry; p = d.next[p] {
+			chain = append(chain, p)
+		}
+		slices.SortStableFunc(chain, func(x, y uint32) int { return cmp.Compare(d.ord[x], d.ord[y]) })
+		for i, p := range chain {
 			d.ord[p] = agedOrdinal
+			d.tail[g], d.next[p] = p, noEntry
+			if i == 0 {
+				d.head[g] = p
+			} else {
+				d.next[chain[i-1]] = p
+			}
 		}
 	}
 }

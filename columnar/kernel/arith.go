@@ -171,7 +171,7 @@ func (g *arithArgs) finish(values *memory.Buffer, failed bool, bad func(i int) e
 
 func arithInts[T integer](g arithArgs) (arrow.Array, error) {
 	x, y := Values[T](g.a.Array()), Values[T](g.b.Array())
-	xm, ym := rowMask(g.a), rowMask(g.b)
+	xm, ym := RowMask(g.a), RowMask(g.b)
 	if g.op == Divide {
 		return divideInts(g, x, y)
 	}
@@ -358,7 +358,7 @@ func modulo[T integer](out, x, y []T, xm, ym int) bool {
 // divideInts is / on integers, which gives DOUBLE.
 func divideInts[T integer](g arithArgs, x, y []T) (arrow.Array, error) {
 	buf, out := Make[float64](g.mem, g.rows)
-	xm, ym := rowMask(g.a), rowMask(g.b)
+	xm, ym := RowMask(g.a), RowMask(g.b)
 	failed := false
 	for i := range out {
 		v := y[i&ym]
@@ -375,7 +375,7 @@ func divideInts[T integer](g arithArgs, x, y []T) (arrow.Array, error) {
 
 func arithFloats[T float32 | float64](g arithArgs) (arrow.Array, error) {
 	x, y := Values[T](g.a.Array()), Values[T](g.b.Array())
-	xm, ym := rowMask(g.a), rowMask(g.b)
+	xm, ym := RowMask(g.a), RowMask(g.b)
 	zero := func(i int) error {
 		if y[i&ym] == 0 {
 			return divideByZero(g.op, x[i&xm])
@@ -433,7 +433,7 @@ func arithFloats[T float32 | float64](g arithArgs) (arrow.Array, error) {
 // divideFloatsTruncating is // on floats, which gives BIGINT.
 func divideFloatsTruncating[T float32 | float64](g arithArgs, x, y []T) (arrow.Array, error) {
 	buf, out := Make[int64](g.mem, g.rows)
-	xm, ym := rowMask(g.a), rowMask(g.b)
+	xm, ym := RowMask(g.a), RowMask(g.b)
 	failed := false
 	fits := func(q float64) bool { return q >= math.MinInt64 && q < math.MaxInt64 }
 	for i := range out {

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
 )
 
 // Make allocates a buffer of n values of T, undefined in content, and the slice to
@@ -125,3 +127,62 @@ func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len
 
 // wide is a 16-byte value moved as a whole: a decimal or an interval.
 type wide [2]uint64
+
+// Texts is the values of a VARCHAR or BINARY column or constant, row by row.
+type Texts struct {
+	view bytesView
+	mask int
+}
+
+// TextsOf views d, which it borrows; d is plain.
+func TextsOf(d columnar.Datum) Texts { return Texts{bytesOf(d.Array()), RowMask(d)} }
+
+// At is the bytes of row i, to be read only; those of a null row are undefined.
+func (t Texts) At(i int) []byte { return t.view.at(i & t.mask) }
+
+// Size is about the number of bytes of rows rows together.
+func (t Texts) Size(rows int) int {
+	o := t.view.offsets
+	if t.mask == 0 {
+		return rows * int(o[1]-o[0])
+	}
+	return int(o[len(o)-1] - o[0])
+}
+
+// RowMask makes i&mask the place of row i: i in a column, 0 in a constant.
+func RowMask(d columnar.Datum) int {
+	if d.IsConstant() {
+		return 0
+	}
+	return -1
+}
+
+// Lists is the values of an ARRAY or MAP column or constant, row by row: row i is the
+// elements from, up to, but not with, to of Child.
+type Lists struct {
+	Child   arrow.Array // borrowed; of a MAP a STRUCT of keys and values
+	offsets []int32
+	mask    int
+}
+
+// ListsOf views d, which it borrows.
+func ListsOf(d columnar.Datum) Lists {
+	return Lists{childOf(d.Array()), offsetsOf(d.Array()), RowMask(d)}
+}
+
+// At is where the elements of row i are; those of a null row are undefined.
+func (l Lists) At(i int) (from, to int) {
+	i &= l.mask
+	return int(l.offsets[i]), int(l.offsets[i+1])
+}
+
+// WrapList makes an ARRAY or MAP of rows values of its child and where each value
+// begins and ends in it: ends has rows+1 entries. It takes over all three.
+func WrapList(dt arrow.DataType, rows, nulls int, valid, ends *memory.Buffer, child arrow.Array) arrow.Array {
+	return wrapNested(dt, rows, nulls, []*memory.Buffer{valid, ends}, []arrow.Array{child})
+}
+
+// WrapStruct makes a STRUCT of its fields; it takes over valid and fields.
+func WrapStruct(dt arrow.DataType, rows, nulls int, valid *memory.Buffer, fields []arrow.Array) arrow.Array {
+	return wrapNested(dt, rows, nulls, []*memory.Buffer{valid}, fields)
+}

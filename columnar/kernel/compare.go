@@ -306,7 +306,7 @@ func lessFloats[T float32 | float64](out []byte, a, b columnar.Datum, n int) {
 // lessDecimals compares by the borrow of a 128-bit subtraction.
 func lessDecimals(out []byte, a, b columnar.Datum, n int) {
 	x, y := Values[wide](a.Array()), Values[wide](b.Array())
-	xm, ym := rowMask(a), rowMask(b)
+	xm, ym := RowMask(a), RowMask(b)
 	const sign = 1 << 63
 	for i := 0; i < n; i += 64 {
 		var w uint64
@@ -318,14 +318,6 @@ func lessDecimals(out []byte, a, b columnar.Datum, n int) {
 		}
 		putWord(out, i, n, w)
 	}
-}
-
-// rowMask makes i&mask the place of row i: i in a column, 0 in a constant.
-func rowMask(d columnar.Datum) int {
-	if d.IsConstant() {
-		return 0
-	}
-	return -1
 }
 
 func equalTexts(out []byte, a, b columnar.Datum, n int) {
@@ -356,7 +348,7 @@ func equalTexts(out []byte, a, b columnar.Datum, n int) {
 
 func lessTexts(out []byte, a, b columnar.Datum, n int) {
 	x, y := bytesOf(a.Array()), bytesOf(b.Array())
-	xm, ym := rowMask(a), rowMask(b)
+	xm, ym := RowMask(a), RowMask(b)
 	for i := 0; i < n; i += 64 {
 		var w uint64
 		for k := range min(64, n-i) {

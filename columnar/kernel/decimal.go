@@ -93,10 +93,15 @@ func (u wideUint) scaleDown(k int32) wideUint {
 	}
 	u, digit := u.cut(k - 1).over(10)
 	if digit >= 5 {
-		carry := uint64(1)
-		for i := range u {
-			u[i], carry = bits.Add64(u[i], 0, carry)
-		}
+		u = u.increment()
+	}
+	return u
+}
+
+func (u wideUint) increment() wideUint {
+	carry := uint64(1)
+	for i := range u {
+		u[i], carry = bits.Add64(u[i], 0, carry)
 	}
 	return u
 }
@@ -238,10 +243,7 @@ func (d *decimalOp) divide(x, y num) (num, bool) {
 		if p, ok := u.scaleUp(k); ok {
 			q, rem := p.over(v[0])
 			if rem >= v[0]-rem {
-				carry := uint64(1)
-				for i := range q {
-					q[i], carry = bits.Add64(q[i], 0, carry)
-				}
+				q = q.increment()
 			}
 			return q.signed(nx != ny, d.prec)
 		}
@@ -272,7 +274,7 @@ func (d *decimalOp) quotient(x, y num) (int64, bool) {
 func arithDecimals(g arithArgs) (arrow.Array, error) {
 	xt, yt := g.a.Type().(*arrow.Decimal128Type), g.b.Type().(*arrow.Decimal128Type)
 	x, y := Values[num](g.a.Array()), Values[num](g.b.Array())
-	xm, ym := rowMask(g.a), rowMask(g.b)
+	xm, ym := RowMask(g.a), RowMask(g.b)
 	bad := func(fails func(u, v num) bool) func(i int) error {
 		return func(i int) error {
 			u, v := x[i&xm], y[i&ym]

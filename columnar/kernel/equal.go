@@ -197,3 +197,7 @@ func normalInterval(v arrow.MonthDayNanoInterval) (days, nanos int64) {
 	days = int64(v.Months)*30 + int64(v.Days) + columnar.FloorDiv(v.Nanoseconds, day)
 	return days, columnar.FloorMod(v.Nanoseconds, day)
 }
+
+// CompareValues orders value i of a and value j of b, which have one type and are not
+// null, in the order of Sort.
+func CompareValues(a arrow.Array, i int, b arrow.Array, j int) int { return compareValues(a, i, b, j) }

@@ -271,7 +271,7 @@ func AddInterval(v int64, by arrow.MonthDayNanoInterval, sign int64, loc *time.L
 // instant that cannot be held is an error.
 func AddIntervals(mem memory.Allocator, a, b columnar.Datum, rows int, sign int64, loc *time.Location, m Mode) (arrow.Array, error) {
 	x, y := Values[int64](a.Array()), Values[arrow.MonthDayNanoInterval](b.Array())
-	xm, ym := rowMask(a), rowMask(b)
+	xm, ym := RowMask(a), RowMask(b)
 	valid, nulls := AndValidity(mem, rows, a, b)
 	buf, out := Make[int64](mem, rows)
 	g := arithArgs{mem: mem, rows: rows, m: m, out: columnar.Timestamp, valid: valid, nulls: nulls}
@@ -314,7 +314,7 @@ func intervalConstant(d columnar.Datum) *arrow.MonthDayNanoInterval {
 // whole days and the rest, both of the sign of the difference.
 func SubtractTimes(mem memory.Allocator, a, b columnar.Datum, rows int) arrow.Array {
 	buf, out := Make[arrow.MonthDayNanoInterval](mem, rows)
-	xm, ym := rowMask(a), rowMask(b)
+	xm, ym := RowMask(a), RowMask(b)
 	if a.Type().ID() == arrow.DATE32 {
 		x, y := Values[int32](a.Array()), Values[int32](b.Array())
 		for i := range out {
@@ -343,29 +343,28 @@ func SubtractTimes(mem memory.Allocator, a, b columnar.Datum, rows int) arrow.Ar
 // CountUnits is how many whole units lie between two instants, negative if the second
 // is the earlier; units from a day on are counted on the wall clock of loc.
 func CountUnits(from, to int64, unit Part, loc *time.Location) int64 {
-	if unit < Day {
-		return to/unit.micros() - from/unit.micros() + (to%unit.micros()-from%unit.micros())/unit.micros() - correction(from, to, unit.micros())
+	if unit >= Day {
+		from, to = columnar.ToLocal(from, loc), columnar.ToLocal(to, loc)
 	}
-	from, to = columnar.ToLocal(from, loc), columnar.ToLocal(to, loc)
 	if size := unit.micros(); size > 0 {
-		return to/size - from/size - correction(from, to, size) + (to%size-from%size)/size
+		return wholeUnits(from, to, size)
 	}
 	return countMonths(from, to) / unit.months()
 }
 
-// correction completes a difference of quotients to the quotient of the difference,
-// truncated, without forming the difference, which may overflow.
-func correction(from, to, size int64) int64 {
+// wholeUnits is (to - from) / size, truncated, without forming the difference, which
+// may overflow.
+func wholeUnits(from, to, size int64) int64 {
 	q, r := to/size-from/size, to%size-from%size
 	q += r / size
 	r %= size
 	switch {
 	case q > 0 && r < 0:
-		return 1
+		q--
 	case q < 0 && r > 0:
-		return -1
+		q++
 	}
-	return 0
+	return q
 }
 
 func countMonths(from, to int64) int64 {
@@ -397,7 +396,7 @@ func WindowStarts(mem memory.Allocator, a columnar.Datum, rows int, slide, origi
 	if slide <= 0 {
 		return nil, fmt.Errorf("a window must slide by more than nothing, not by %d microseconds", slide)
 	}
-	in, mask := Values[int64](a.Array()), rowMask(a)
+	in, mask := Values[int64](a.Array()), RowMask(a)
 	back := k * slide
 	if multiplyHigh(k, slide) != 0 {
 		return nil, overflow(fmt.Sprintf("%d windows of %d microseconds", k, slide), columnar.Timestamp)

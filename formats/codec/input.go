@@ -230,7 +230,12 @@ func (in *Input) Final() bool { return in.final }
 func (in *Input) Offset(i int) int64 { return in.base + int64(i) }
 
 // Limit is the buffer index at and beyond which records are another unit's.
-func (in *Input) Limit() int { return int(min(in.limit-in.base, math.MaxInt)) }
+func (in *Input) Limit() int {
+	if in.limit == math.MaxInt64 {
+		return math.MaxInt
+	}
+	return int(in.limit - in.base)
+}
 
 // ErrRecordSize says that a record is larger than MaxRecord.
 var ErrRecordSize = fmt.Errorf("the record is larger than %d MiB; is a quote or bracket not closed?", MaxRecord>>20)
@@ -304,6 +309,9 @@ func (in *Input) Close() error {
 	in.buf = nil
 	if in.file == nil {
 		return nil
+	}
+	if in.spec.Stats != nil && in.raw != nil {
+		in.spec.Stats.Bytes.Add(min(in.raw.off, in.raw.end) - in.spec.Range.Start)
 	}
 	err := in.file.Close()
 	in.file = nil

@@ -26,6 +26,7 @@ func Ranges(f File, c Compression, e Encoding, splitBytes int64, divisible func(
 	if splitBytes <= 0 {
 		splitBytes = HashBlock
 	}
+	splitBytes = max(splitBytes, 4) // the mark of UTF-8 is not divided
 	if f.Hash != nil {
 		splitBytes = (splitBytes + HashBlock - 1) / HashBlock * HashBlock
 	}

@@ -17,6 +17,13 @@ func CountMalformed(s *connector.ScanStats, describe func() connector.RecordErro
 	}
 }
 
+// CountRows counts rows handed on.
+func CountRows(s *connector.ScanStats, rows int) {
+	if s != nil {
+		s.Rows.Add(int64(rows))
+	}
+}
+
 // ModeKey is the option mode.
 func ModeKey(p *Mode) connector.Key {
 	return connector.EnumKey("mode", p, "permissive", "drop", "fail")

@@ -170,4 +170,9 @@ func (o *Options) compile(ext string) (dialect, *cells.Rules, error) {
 }
 
 // isMark says whether s can be a quote or an escape.
-func isMark(s string) bool { return len(s) == 1 && s[0] > 0 && s[0] < 0x80 && s[0] != '\n' && s[0] != '\r' }
+func isMark(s string) bool {
+	return len(s) == 1 && s[0] > 0 && s[0] < 0x80 && s[0] != '\n' && s[0] != '\r'
+}
+
+// isTSV says whether the delimiter is a tab.
+func (o *Options) isTSV() bool { return o.Delimiter == "\t" || o.Delimiter == `\t` }

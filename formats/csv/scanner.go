@@ -2,6 +2,9 @@ package csv
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/codec/cells"
@@ -53,20 +56,18 @@ type scanner struct {
 
 	// The records of the chunk.
 	rows       int
-	start, end []int
+	start, end []int // spans, without the line end
 	problems   []problem
 
 	pos  int  // the next byte
 	done bool // no record of the unit is left
 
-	// No quote stands in [pos, noQuote); if quoteFound, one stands at noQuote. The
-	// same for carriage returns.
-	noQuote, noCR       int
+	// No line feed stands in [pos, lf). No quote stands in [pos, noQuote); if
+	// quoteFound, one stands at noQuote. The same for carriage returns.
+	lf, noQuote, noCR   int
 	quoteFound, crFound bool
 
-	// Of the record being read carefully.
-	row   int
-	field int
+	field int // of the record that careful is cutting
 }
 
 func newScanner(d *dialect, in *codec.Input) *scanner {
@@ -97,7 +98,10 @@ func (s *scanner) slot(i int) []cells.Cell { return s.cells[i*chunkRows:][:s.row
 
 // moved forgets what was known about the window.
 func (s *scanner) moved() {
-	s.noQuote, s.noCR, s.quoteFound, s.crFound = s.pos, s.pos, false, false
+	s.lf, s.noQuote, s.noCR, s.quoteFound, s.crFound = 0, s.pos, s.pos, false, false
+	if s.d.quote == 0 {
+		s.noQuote = math.MaxInt
+	}
 }
 
 // more reads on; the bytes from pos stay.
@@ -146,12 +150,14 @@ func (s *scanner) cut(most int) (needMore bool) {
 		if s.pos >= hi {
 			return true
 		}
-		i := bytes.IndexByte(buf[s.pos:hi], '\n')
-		e := s.pos + i
-		if i < 0 {
-			e = hi
+		if s.lf < s.pos {
+			s.lf = hi
+			if i := bytes.IndexByte(buf[s.pos:hi], '\n'); i >= 0 {
+				s.lf = s.pos + i
+			}
 		}
-		if simple && (i >= 0 || s.in.Final()) && (e <= s.noQuote || !s.quoteBefore(buf, e)) {
+		e := s.lf
+		if simple && (e < hi || s.in.Final()) && (e <= s.noQuote || !s.quoteBefore(buf, e)) {
 			end := e
 			if e > s.noCR && s.crBefore(buf, e) {
 				end = s.noCR
@@ -174,9 +180,6 @@ func (s *scanner) cut(most int) (needMore bool) {
 
 // quoteBefore says whether a quote stands in [pos, e).
 func (s *scanner) quoteBefore(buf []byte, e int) bool {
-	if s.d.quote == 0 {
-		return false
-	}
 	if s.noQuote < s.pos {
 		s.noQuote, s.quoteFound = s.pos, false
 	}
@@ -209,40 +212,48 @@ func (s *scanner) crBefore(buf []byte, e int) bool {
 	return s.crFound && s.noCR < e
 }
 
-// fast cuts the record [pos, e), which has no quote and no line end in it.
+// fast cuts the record [pos, e), which has no quote and no line end in it. Delimiters
+// are found eight bytes at a time: fields are too short for a call each to pay.
 func (s *scanner) fast(buf []byte, e int) {
 	row := s.rows
 	s.rows++
 	s.start[row], s.end[row] = s.pos, e
-	delimiter := s.d.delimiter[0]
-	p := s.pos
-	last := len(s.slots) - 1
-	for f, slot := range s.slots {
-		i := bytes.IndexByte(buf[p:e], delimiter)
-		if f == last {
-			s.lastField(buf, row, f, p, i, e)
-			return
+	slots, list := s.slots, s.cells
+	p, f := s.pos, 0
+	pattern := uint64(s.d.delimiter[0]) * lows
+	for at := p; at < e; at += 8 {
+		x := binary.LittleEndian.Uint64(buf[at:]) ^ pattern
+		// The high bit of each byte that was the delimiter, exactly.
+		found := ^(x&lowBits + lowBits | x | lowBits)
+		if e-at < 8 {
+			found &= 1<<(uint(e-at)*8) - 1
 		}
-		if i < 0 {
-			if slot >= 0 {
-				s.cells[int(slot)+row] = cells.Plain(p, e)
+		for ; found != 0; found &= found - 1 {
+			i := at + bits.TrailingZeros64(found)>>3
+			if f == len(slots)-1 {
+				s.problems = append(s.problems, problem{int32(row), int32(f + 1), tooMany})
+				s.lastField(row, f, p, i)
+				return
 			}
-			s.short(row, f+1)
-			return
+			if slot := slots[f]; slot >= 0 {
+				list[int(slot)+row] = cells.Plain(p, i)
+			}
+			f++
+			p = i + 1
 		}
-		if slot >= 0 {
-			s.cells[int(slot)+row] = cells.Plain(p, p+i)
-		}
-		p += i + 1
+	}
+	s.lastField(row, f, p, e)
+	if f < len(slots)-1 {
+		s.short(row, f+1)
 	}
 }
 
-// lastField ends the record at e, or with a fault at a delimiter i bytes after p.
-func (s *scanner) lastField(buf []byte, row, f, p, i, e int) {
-	if i >= 0 {
-		s.problems = append(s.problems, problem{int32(row), int32(f + 1), tooMany})
-		e = p + i
-	}
+const (
+	lows    = 0x0101010101010101
+	lowBits = 0x7F7F7F7F7F7F7F7F
+)
+
+func (s *scanner) lastField(row, f, p, e int) {
 	if slot := s.slots[f]; slot >= 0 {
 		s.cells[int(slot)+row] = cells.Plain(p, e)
 	}
@@ -423,6 +434,21 @@ func (s *scanner) skipRecord(st state) error {
 		}
 	}
 	s.moved()
+	return nil
+}
+
+// skipTo goes to offset off of the text, if it is not there yet.
+func (s *scanner) skipTo(off int64) error {
+	for s.in.Offset(s.pos) < off && !s.in.Final() && s.in.Offset(s.in.Hi()) < off {
+		s.pos = s.in.Hi()
+		if err := s.more(); err != nil {
+			return err
+		}
+	}
+	if i := s.in.Offset(s.pos); i < off {
+		s.pos = min(s.pos+int(off-i), s.in.Hi())
+		s.moved()
+	}
 	return nil
 }
 

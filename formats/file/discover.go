@@ -24,6 +24,7 @@ const (
 	pinName      = "format"
 	pinExtension = "extension"
 	pinFormat    = "format."
+	pinStarting  = "starting_files" // in the log: the entry says what to begin after
 )
 
 // sampleFiles is how many files inference looks at.
@@ -71,7 +72,7 @@ func open(ctx context.Context, formats Formats, env connector.Env) (*opened, err
 	if err != nil {
 		return nil, err
 	}
-	o.layout = &layout{hive: options.Hive, evolution: options.Evolution, corrupt: options.Corrupt, format: format, env: o.env}
+	o.layout = &layout{hive: options.Hive, evolution: options.Evolution, format: format, env: o.env}
 	if err := p.columns(ctx); err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (p *opening) columns(ctx context.Context) error {
 	}
 	if o.env.Columns != nil {
 		l.schema, l.declared = o.env.Columns, true
-		if o.spec.PinsDeclared && len(o.env.Pinned) == 0 {
+		if !o.hasFormatPins() {
 			return p.pinDeclared(ctx)
 		}
 		return nil
@@ -231,15 +232,45 @@ func (l *layout) pin(from, to map[string]string) error {
 
 // pinDeclared lets the format make its choices by the files that are there.
 func (p *opening) pinDeclared(ctx context.Context) error {
+	if _, ok := p.o.layout.format.(codec.Pinner); !ok {
+		return nil
+	}
 	files, err := p.list(ctx)
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return err
 	}
-	inferred, ok, err := p.o.infer(ctx, files)
-	if err != nil || !ok {
-		return err
+	_, err = p.o.pinBy(files)
+	return err
+}
+
+// pinBy lets the format choose by the first of files that tells, where columns are
+// declared. It returns what was chosen, nil if nothing was.
+func (o *opened) pinBy(files []foundFile) (map[string]string, error) {
+	pinner, ok := o.layout.format.(codec.Pinner)
+	if !ok {
+		return nil, nil
 	}
-	return p.o.setFormatPins(inferred.Pinned)
+	for _, f := range files {
+		list := []codec.File{{FS: o.env.FS, FileIdentity: f.FileIdentity}}
+		choices, err := pinner.Pin(list, o.layout.columns(f, nil).content)
+		if err != nil {
+			return nil, err
+		}
+		if choices != nil {
+			return choices, o.setFormatPins(choices)
+		}
+	}
+	return nil, nil
+}
+
+// hasFormatPins says whether the format's choices were made.
+func (o *opened) hasFormatPins() bool {
+	for k := range o.pinned {
+		if strings.HasPrefix(k, pinFormat) {
+			return true
+		}
+	}
+	return false
 }
 
 // infer takes a sample.
@@ -311,10 +342,11 @@ func (o *opened) pinColumns() error {
 
 // checkCorrupt sees that corrupt_column is a declared VARCHAR.
 func (o *opened) checkCorrupt() error {
-	name := o.options.Corrupt
-	if name == "" {
+	c, ok := o.layout.format.(codec.CorruptColumn)
+	if !ok || c.CorruptColumn() == "" {
 		return nil
 	}
+	name := c.CorruptColumn()
 	i, _ := columnar.Lookup(o.layout.schema, name)
 	if i < 0 || !o.layout.declared || o.layout.schema.Field(i).Type.ID() != arrow.STRING {
 		return &connector.OptionError{Key: "corrupt_column", Value: name, HasValue: true,

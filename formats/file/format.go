@@ -25,9 +25,6 @@ type Format struct {
 	ReadKeys, WriteKeys []string
 	// New makes the format from its options.
 	New func(env FormatEnv) (codec.Format, error)
-	// PinsDeclared says that Infer finds choices worth keeping even where columns
-	// are declared (CSV: whether there is a header).
-	PinsDeclared bool
 	// RowCount is the number of rows of a file where it is known without reading it;
 	// may be nil.
 	RowCount func(f codec.File) (int64, error)

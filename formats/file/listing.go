@@ -84,7 +84,7 @@ func (l *lister) find() (rootOf, error) {
 	case !isAbsent(err):
 		return rootOf{}, err
 	case !hasMeta(l.path):
-		return rootOf{dir: path.Dir(l.path), missing: true}, nil
+		return rootOf{dir: l.path, missing: true}, nil
 	}
 	dir, patterns, err := parseGlob(l.path)
 	return rootOf{dir: dir, patterns: patterns}, err

@@ -103,8 +103,7 @@ func (m *manifestWriter) close() error {
 	if err := m.w.Flush(); err != nil {
 		return err
 	}
-	sum := m.sum.Sum128().Bytes()
-	if err := m.line(map[string]string{"xxh3": hex.EncodeToString(sum[:])}); err != nil {
+	if _, err := m.w.Write(sumLine(m.sum.Sum128())); err != nil {
 		return err
 	}
 	return m.w.Flush()
@@ -173,18 +172,17 @@ func takeLine(body []byte, v any) (rest []byte, err error) {
 	return rest, nil
 }
 
+// sumLine is the last line of a file whose other bytes have this checksum.
+func sumLine(sum xxh3.Uint128) []byte {
+	b := sum.Bytes()
+	return fmt.Appendf(nil, "{\"xxh3\":%q}\n", hex.EncodeToString(b[:]))
+}
+
 // checkSum returns what stands before the last line, if that is its checksum.
 func checkSum(data []byte) ([]byte, error) {
 	end := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte{'\n'}), '\n') + 1
-	var last struct {
-		Sum string `json:"xxh3"`
-	}
-	if !bytes.HasSuffix(data, []byte{'\n'}) || json.Unmarshal(data[end:], &last) != nil {
-		return nil, fmt.Errorf("%w: it has no checksum at its end", errCorrupt)
-	}
-	sum := xxh3.Hash128(data[:end]).Bytes()
-	if last.Sum != hex.EncodeToString(sum[:]) {
-		return nil, fmt.Errorf("%w: its checksum is wrong", errCorrupt)
+	if !bytes.Equal(data[end:], sumLine(xxh3.Hash128(data[:end]))) {
+		return nil, fmt.Errorf("%w: its checksum is missing or wrong", errCorrupt)
 	}
 	return data[:end], nil
 }
@@ -390,9 +388,11 @@ func removeStale(fsys vfs.FS, dir string, names manifestNames) error {
 	return nil
 }
 
+// leastCompacted is how many entries there are before compaction is worth it.
+const leastCompacted = 64
+
 // compactionDue says whether the entries since the last compact file outnumber half
 // of what that holds.
-func compactionDue(names manifestNames) bool {
-	const least = 64
-	return int64(len(names.entries)) > max(least, (names.compact+1)/2)
+func compactionDue(names manifestNames, least int) bool {
+	return int64(len(names.entries)) > max(int64(least), (names.compact+1)/2)
 }

@@ -50,7 +50,6 @@ type ReadOptions struct {
 	Recursive    bool // default true
 	Hive         bool // default true
 	Evolution    codec.Evolution
-	Corrupt      string // corrupt_column
 
 	MaxFiles, MaxBytes int64 // of one batch; 0: no limit
 	LatestFirst        bool
@@ -74,7 +73,6 @@ func (o *ReadOptions) keys() []connector.Key {
 		connector.BoolKey("recursive", &o.Recursive),
 		connector.BoolKey("hive_partitioning", &o.Hive),
 		connector.EnumKey("schema_evolution", &o.Evolution, "fail", "ignore", "add"),
-		connector.TextKey("corrupt_column", &o.Corrupt),
 		connector.IntKey("max_files_per_trigger", &o.MaxFiles, 1),
 		connector.BytesKey("max_bytes_per_trigger", &o.MaxBytes),
 		connector.BoolKey("latest_first", &o.LatestFirst),

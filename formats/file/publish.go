@@ -188,7 +188,7 @@ func (s *Sink) published(batch int64) {
 	if !slices.Contains(s.names.entries, batch) {
 		s.names.entries = append(s.names.entries, batch)
 	}
-	if len(s.pending) > 0 || !compactionDue(s.names) {
+	if len(s.pending) > 0 || !compactionDue(s.names, s.least) {
 		return
 	}
 	names, err := compactManifest(s.fs, s.control(manifestDir))

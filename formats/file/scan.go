@@ -432,7 +432,7 @@ func waitForLines(ctx context.Context, env *connector.Env, logged []connector.Fi
 		if age >= settleTime || settleTime-age <= wait {
 			continue
 		}
-		if whole, err := endsInNewline(env.FS, id); err == nil && !whole {
+		if whole, err := codec.EndsInNewline(codec.File{FS: env.FS, FileIdentity: id}); err == nil && !whole {
 			wait = settleTime - age
 		}
 	}
@@ -440,25 +440,6 @@ func waitForLines(ctx context.Context, env *connector.Env, logged []connector.Fi
 		return nil
 	}
 	return env.Wait(ctx, wait)
-}
-
-// endsInNewline says whether the last byte of a file is a line end. An empty file has
-// no half a line; of a compressed one only the end of its stream could tell, which the
-// decoder looks for.
-func endsInNewline(fsys vfs.FS, id connector.FileIdentity) (bool, error) {
-	if id.Size == 0 || codec.CompressionOf(id.Path) != codec.CompressionNone {
-		return true, nil
-	}
-	f, err := fsys.Open(id.Path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	var last [1]byte
-	if _, err := f.ReadAt(last[:], id.Size-1); err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	return last[0] == '\n' || last[0] == '\r', nil
 }
 
 // readsLines says whether a format's records are lines.

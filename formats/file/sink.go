@@ -32,6 +32,7 @@ type Sink struct {
 	pending []int64 // decided, but not finished by the process that decided
 	last    int64   // newest visible batch, -1: none
 	lost    bool    // complete mode: the table is gone
+	least   int     // leastCompacted, or less in tests
 }
 
 var (
@@ -56,7 +57,7 @@ func OpenSink(_ context.Context, formats Formats, env connector.Env) (*Sink, err
 	if strings.ContainsAny(path.Base(o.Path), "*?") {
 		return nil, &connector.OptionError{Key: "path", Value: o.Path, HasValue: true, Reason: "an output is a directory, not a pattern"}
 	}
-	s := &Sink{fs: env.FS, dir: o.Path, options: o, format: format, formats: formats, env: env, last: -1}
+	s := &Sink{fs: env.FS, dir: o.Path, options: o, format: format, formats: formats, env: env, last: -1, least: leastCompacted}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, unlock(s.lock))
 	}

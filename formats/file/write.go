@@ -236,7 +236,7 @@ func (w *batchWriter) create(side, folder string, schema *arrow.Schema) (*fileWr
 		return nil, err
 	}
 	w.done = append(w.done, f)
-	f.buf = bufio.NewWriterSize(f, 1<<18)
+	f.buf = bufio.NewWriterSize(f, 1<<16)
 	f.codec, err = w.s.format.NewWriter(f.buf, schema, codec.WriterOptions{Mem: w.s.env.Mem, Metadata: map[string]string{
 		"tidemill.query": w.s.env.QueryID,
 		"tidemill.batch": fmt.Sprint(w.batch),
@@ -317,6 +317,9 @@ func makeDirs(fsys vfs.FS, dirs []string) error {
 	parents := map[string]bool{}
 	var list []string
 	for _, d := range dirs {
+		if _, err := fsys.Stat(d); err == nil {
+			continue
+		}
 		for missing := d; ; missing = path.Dir(missing) {
 			if _, err := fsys.Stat(missing); err == nil {
 				break

@@ -27,7 +27,9 @@ type leafWriter struct {
 	def, rep int
 	kind     statKind
 
-	compression Compression
+	wanted      Compression // what the file asks for
+	compression Compression // of this chunk
+	decided     bool        // compression is final for this chunk
 
 	// The page being filled: levels, and values that are not null.
 	defs, reps []byte
@@ -103,6 +105,7 @@ func (w *leafWriter) begin() {
 	w.plainPages, w.codePages = 0, 0
 	w.chunkStats.reset()
 	w.dict, w.kept = nil, nil
+	w.compression, w.decided = w.wanted, false
 	if !w.noDict && (w.typ.ID() == arrow.STRING || w.typ.ID() == arrow.BINARY) {
 		w.dict = newDictionaryWriter()
 	}
@@ -126,7 +129,7 @@ func (w *leafWriter) appendFlat(a arrow.Array) error {
 		}
 	}
 	w.nulls += n - len(w.sel)
-	return w.appendValues(a, w.sel)
+	return w.appendSelected(a)
 }
 
 // isNull looks through dictionary codes at the value they stand for.
@@ -175,6 +178,14 @@ func (w *leafWriter) appendEntries(a arrow.Array, e *entries) error {
 		w.reps = append(w.reps, e.rep...)
 	}
 	w.nulls += len(e.index) - len(w.sel)
+	return w.appendSelected(a)
+}
+
+// appendSelected appends the values of a at sel.
+func (w *leafWriter) appendSelected(a arrow.Array) error {
+	if len(w.sel) == 0 {
+		return nil // a nil sel would mean all
+	}
 	return w.appendValues(a, w.sel)
 }
 
@@ -578,8 +589,7 @@ func appendPackedBools(b, values []byte) []byte {
 
 // appendPage compresses body and appends it, after its header, to the chunk.
 func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
-	var err error
-	if w.packed, err = w.compression.compressPage(w.packed[:0], body); err != nil {
+	if err := w.pack(body); err != nil {
 		return err
 	}
 	if len(body) > math.MaxInt32 || len(w.packed) > math.MaxInt32 {
@@ -593,6 +603,21 @@ func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
 	}
 	w.pages = append(append(w.pages, head...), w.packed...)
 	w.plainSize += int64(len(head) + len(body))
+	return nil
+}
+
+// pack compresses body into packed. Values that Snappy hardly shrinks (random
+// numbers) are slow to decompress; if a chunk's first page is of that kind the whole
+// chunk is stored as it is.
+func (w *leafWriter) pack(body []byte) (err error) {
+	if w.packed, err = w.compression.compressPage(w.packed[:0], body); err != nil {
+		return err
+	}
+	if !w.decided && w.compression == Snappy && len(w.packed) > len(body)-len(body)/5 {
+		w.compression = Uncompressed
+		w.packed = append(w.packed[:0], body...)
+	}
+	w.decided = true
 	return nil
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
-	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/compress/brotli"
 	"github.com/parquet-go/parquet-go/format"
@@ -155,8 +155,9 @@ func (c Compression) compressPage(dst, src []byte) ([]byte, error) {
 	switch c {
 	case Snappy:
 		at := len(dst)
-		dst = append(dst, make([]byte, snappy.MaxEncodedLen(len(src)))...)
-		return dst[:at+len(snappy.Encode(dst[at:], src))], nil
+		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
+		room := dst[at:cap(dst)]
+		return dst[:at+len(s2.EncodeSnappy(room, src))], nil
 	case Zstd:
 		e, err := zstdEncoder()
 		if err != nil {

@@ -26,11 +26,13 @@ func OpenFile(fsys vfs.FS, path string) (*File, error) {
 	}
 	f := &File{file: h}
 	if f.meta, err = readFooter(h, path); err == nil {
-		f.schema, err = f.meta.schema()
+		if f.schema, err = f.meta.schema(); err != nil {
+			err = damaged(path, err)
+		}
 	}
 	if err != nil {
 		_ = h.Close()
-		return nil, damaged(path, err)
+		return nil, err
 	}
 	return f, nil
 }

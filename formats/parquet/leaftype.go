@@ -516,7 +516,9 @@ func convertNanos(dst, src []byte, n int) error {
 // julianEpoch is the Julian day number of 1970-01-01.
 const julianEpoch = 2440588
 
-// convertInt96 reads nanoseconds of the day and a Julian day number.
+// convertInt96 reads nanoseconds of the day and a Julian day number. The arithmetic
+// wraps around on purpose: Spark, the main writer of this type, wraps when it writes
+// years beyond 290,000, so that only wrapping gives them back.
 func convertInt96(dst, src []byte, n int) error {
 	out := arrow.Int64Traits.CastFromBytes(dst)[:n]
 	for i := range out {
@@ -527,15 +529,7 @@ func convertInt96(dst, src []byte, n int) error {
 		if us*1000 > nanos {
 			us--
 		}
-		const limit = math.MaxInt64/dayMicros - 1
-		if days > limit || days < -limit {
-			return errRange
-		}
-		sum := days*dayMicros + us
-		if (us > 0) != (sum > days*dayMicros) && us != 0 {
-			return errRange
-		}
-		out[i] = sum
+		out[i] = days*dayMicros + us
 	}
 	return nil
 }

@@ -299,7 +299,50 @@ func (v *validity) release() {
 	}
 }
 
-// nullArray is n nulls of type dt.
+// nullArray is n nulls of type dt. Arrow has a function for this, but it relies on
+// the allocator to clear memory, which the engine's do not.
 func nullArray(mem memory.Allocator, dt arrow.DataType, n int) arrow.Array {
-	return array.MakeArrayOfNull(mem, dt, n)
+	if dt.ID() == arrow.NULL {
+		return array.NewNull(n)
+	}
+	valid := zeroBuffer(mem, (n+7)/8)
+	defer valid.Release()
+	buffers, children := []*memory.Buffer{valid}, []arrow.ArrayData(nil)
+	switch t := dt.(type) {
+	case *arrow.StructType:
+		for _, f := range t.Fields() {
+			c := nullArray(mem, f.Type, n)
+			defer c.Release()
+			children = append(children, c.Data())
+		}
+	case arrow.ListLikeType: // maps, too
+		offsets := zeroBuffer(mem, 4*(n+1))
+		defer offsets.Release()
+		c := nullArray(mem, t.Elem(), 0)
+		defer c.Release()
+		buffers, children = append(buffers, offsets), append(children, c.Data())
+	default:
+		size := n
+		if w := width(dt); w > 0 {
+			size *= w
+		} else {
+			size = 4 * (n + 1)
+		}
+		values := zeroBuffer(mem, size)
+		defer values.Release()
+		buffers = append(buffers, values)
+		if width(dt) == 0 {
+			buffers = append(buffers, nil)
+		}
+	}
+	data := array.NewData(dt, n, buffers, children, n, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+func zeroBuffer(mem memory.Allocator, size int) *memory.Buffer {
+	b := memory.NewResizableBuffer(mem)
+	b.Resize(size)
+	clear(b.Bytes())
+	return b
 }

@@ -193,6 +193,14 @@ func (r *columnReader) read(n int) (arrow.Array, error) {
 		}
 		return r.leaf.take(), nil
 	}
+	defer func() {
+		for _, leaf := range r.nested {
+			if leaf.array != nil {
+				leaf.array.Release()
+				leaf.array = nil
+			}
+		}
+	}()
 	for _, leaf := range r.nested {
 		leaf.vector.reset(n)
 		if err := leaf.readNested(n); err != nil {
@@ -200,12 +208,6 @@ func (r *columnReader) read(n int) (arrow.Array, error) {
 		}
 		leaf.array = leaf.take()
 	}
-	defer func() {
-		for _, leaf := range r.nested {
-			leaf.array.Release()
-			leaf.array = nil
-		}
-	}()
 	a, err := r.assemble(r.plan)
 	if err == nil && a.Len() != n {
 		a.Release()

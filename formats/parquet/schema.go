@@ -161,8 +161,13 @@ func (b *schemaBuilder) single(r *raw, above, aboveRep int) *node {
 		return n
 	case isList(r.element) && len(r.children) == 1 && repetition(r.children[0].element) == format.Repeated:
 		return b.list(r, above, aboveRep)
-	case isMap(r.element) && len(r.children) == 1 && repetition(r.children[0].element) == format.Repeated && len(r.children[0].children) == 2:
-		return b.maps(r, above, aboveRep)
+	case isMap(r.element) && len(r.children) == 1 && repetition(r.children[0].element) == format.Repeated:
+		switch len(r.children[0].children) {
+		case 2:
+			return b.maps(r, above, aboveRep)
+		case 1:
+			return b.list(r, above, aboveRep) // keys without values
+		}
 	}
 	return b.structure(r, above, aboveRep)
 }

@@ -74,7 +74,7 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWrit
 	}
 	f.elements, f.leaves = s.elements, s.leaves
 	for _, l := range f.leaves {
-		l.compression, l.noDict = o.Compression, o.NoDictionary
+		l.wanted, l.noDict = o.Compression, o.NoDictionary
 		l.begin()
 	}
 	return f, f.write(magic)

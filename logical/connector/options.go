@@ -62,7 +62,10 @@ func BytesKey(name string, p *int64) Key {
 func DurationKey(name string, p *time.Duration) Key {
 	return Key{Name: name, Takes: "a duration such as '10 seconds'", set: func(s string) error {
 		d, err := ParseDuration(s)
-		if err != nil || d < 0 {
+		if err != nil {
+			return err
+		}
+		if d < 0 {
 			return errValue
 		}
 		*p = d

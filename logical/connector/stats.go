@@ -74,9 +74,15 @@ type FileChangedError struct {
 	Path string
 	Was  FileIdentity
 	Gone bool
+	// Read says that the file was rewritten after its rows became part of a result.
+	Read bool
 }
 
 func (e *FileChangedError) Error() string {
+	if e.Read {
+		return fmt.Sprintf("input file %s was rewritten after it was read (was %d bytes); restore it, "+
+			"or set changed_files = 'ignore' or 'reread' (its rows are added again)", e.Path, e.Was.Size)
+	}
 	if e.Gone {
 		return fmt.Sprintf("input file %s vanished after it was logged (%d bytes)", e.Path, e.Was.Size)
 	}

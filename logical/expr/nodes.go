@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -61,27 +63,37 @@ type Call struct {
 
 func (c *Call) Type() arrow.DataType { return c.Signature.Result }
 func (c *Call) Nullable() bool {
-	if c.Signature.Overload.NullSafe {
-		return !neverNull[c.Func.Name]
+	switch propagation[c.Func.Name] {
+	case neverNull:
+		return false
+	case nullIfAny:
+		return anyNullable(c.Args)
+	case nullIfAll:
+		return !slices.ContainsFunc(c.Args, func(a Expr) bool { return !a.Nullable() })
 	}
-	for _, a := range c.Args {
-		if a.Nullable() {
-			return true
-		}
-	}
-	return mayReturnNull[c.Func.Name]
+	return true
 }
 func (c *Call) Children() []Expr { return c.Args }
 func (c *Call) WithChildren(children []Expr) Expr {
 	return &Call{Func: c.Func, Signature: c.Signature, Args: children}
 }
 
-// neverNull lists null-safe functions whose result is never null.
-var neverNull = map[string]bool{"is_null": true, "is_not_null": true, "is_distinct_from": true, "is_not_distinct_from": true}
+// nulls says when a function returns null.
+type nulls uint8
 
-// mayReturnNull lists functions that return null for arguments that are not. An
-// unknown function of a user's is assumed not to; Nullable is advice, not a promise.
-var mayReturnNull = map[string]bool{"try_divide": true, "try_to_number": true, "element_at": true, "nullif": true}
+const (
+	mayBeNull nulls = iota // of its own accord: what is assumed of functions not listed
+	neverNull
+	nullIfAny // if any argument is
+	nullIfAll // if all arguments are
+)
+
+var propagation = map[string]nulls{
+	"is_null": neverNull, "is_not_null": neverNull, "is_distinct_from": neverNull, "is_not_distinct_from": neverNull,
+	"=": nullIfAny, "<>": nullIfAny, "<": nullIfAny, "<=": nullIfAny, ">": nullIfAny, ">=": nullIfAny, "not": nullIfAny,
+	"+": nullIfAny, "-": nullIfAny, "*": nullIfAny, "/": nullIfAny, "//": nullIfAny, "%": nullIfAny, "||": nullIfAny,
+	"coalesce": nullIfAll,
+}
 
 // Cast converts to another type; Try gives null where a value cannot be converted,
 // otherwise that is an error.
@@ -244,7 +256,7 @@ func sameNode(a, b Expr) bool {
 		return ok && x.Index == y.Index && arrow.TypeEqual(x.DataType, y.DataType)
 	case *Literal:
 		y, ok := b.(*Literal)
-		return ok && arrow.TypeEqual(x.Type(), y.Type()) && array.Equal(x.Value, y.Value)
+		return ok && arrow.TypeEqual(x.Type(), y.Type()) && sameValue(x.Value, y.Value)
 	case *Call:
 		y, ok := b.(*Call)
 		return ok && x.Func.Name == y.Func.Name && arrow.TypeEqual(x.Type(), y.Type())
@@ -268,7 +280,28 @@ func sameNode(a, b Expr) bool {
 		return ok && *x == *y
 	case *Unresolved:
 		y, ok := b.(*Unresolved)
-		return ok && x.Func == y.Func && x.Distinct == y.Distinct
+		return ok && sameCall(x, y)
 	}
 	panic(fmt.Sprintf("bug: unknown expression node %T", a))
+}
+
+// sameValue compares literals; for doubles, to which -0.0 equals 0.0 and NaN nothing,
+// by their bits.
+func sameValue(a, b arrow.Array) bool {
+	if a.IsNull(0) || b.IsNull(0) {
+		return a.IsNull(0) && b.IsNull(0)
+	}
+	switch x := a.(type) {
+	case *array.Float64:
+		return math.Float64bits(x.Value(0)) == math.Float64bits(b.(*array.Float64).Value(0))
+	case *array.Float32:
+		return math.Float32bits(x.Value(0)) == math.Float32bits(b.(*array.Float32).Value(0))
+	}
+	return array.Equal(a, b)
+}
+
+func sameCall(x, y *Unresolved) bool {
+	sameType := x.To == nil && y.To == nil || x.To != nil && y.To != nil && arrow.TypeEqual(x.To, y.To)
+	sameWindow := x.Window == nil && y.Window == nil || x.Window != nil && y.Window != nil && x.Window.equal(*y.Window)
+	return x.Func == y.Func && x.Distinct == y.Distinct && (x.Filter == nil) == (y.Filter == nil) && sameType && sameWindow
 }

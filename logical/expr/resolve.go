@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -37,6 +39,9 @@ func (r *Resolver) Resolve(e Expr) (Expr, error) {
 	resolved, err := r.resolveAll(children)
 	if err != nil {
 		return nil, err
+	}
+	if slices.Equal(children, resolved) {
+		return e, nil
 	}
 	return e.WithChildren(resolved), nil
 }
@@ -74,9 +79,19 @@ func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
 	case castName:
 		return NewCast(args[0], u.Type(), false)
 	}
+	if u.Window != nil {
+		return nil, fmt.Errorf("%s cannot stand here; group by it", u.Func)
+	}
 	if _, ok := r.Registry.Aggregate(u.Func); !ok {
+		if u.Distinct || u.Filter != nil {
+			return nil, fmt.Errorf("Distinct and Filter apply to an aggregate, not to %s", u.Func)
+		}
 		return NewCall(r.Registry, u.Func, args...)
 	}
+	return r.resolveAggregate(u, args)
+}
+
+func (r *Resolver) resolveAggregate(u *Unresolved, args []Expr) (Expr, error) {
 	if !r.Aggregates {
 		return nil, fmt.Errorf("aggregate function %s cannot stand here", u.Func)
 	}
@@ -86,6 +101,17 @@ func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
 		if filter, err = r.Resolve(filter); err != nil {
 			return nil, err
 		}
+		if filter, err = NewCondition(filter, "FILTER"); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range append(slices.Clone(args), filter) {
+		if a != nil && HasAggregate(a) {
+			return nil, fmt.Errorf("%s cannot hold an aggregate; aggregate twice instead", u.Func)
+		}
+	}
+	if u.Distinct && len(args) == 0 {
+		return nil, errors.New("a distinct count needs a value to count")
 	}
 	return NewAgg(r.Registry, u.Func, u.Distinct, filter, args...)
 }
@@ -107,7 +133,7 @@ func resolveCase(args []Expr) (Expr, error) {
 func NewLogic(op LogicOp, args ...Expr) (Expr, error) {
 	out := make([]Expr, len(args))
 	for i, a := range args {
-		c, err := condition(a, op.String())
+		c, err := NewCondition(a, op.String())
 		if err != nil {
 			return nil, err
 		}
@@ -116,8 +142,8 @@ func NewLogic(op LogicOp, args ...Expr) (Expr, error) {
 	return &Logic{Op: op, Args: out}, nil
 }
 
-// condition accepts a BOOLEAN, and NULL as one.
-func condition(e Expr, where string) (Expr, error) {
+// NewCondition accepts a BOOLEAN, and NULL as one; where says who asks, for the error.
+func NewCondition(e Expr, where string) (Expr, error) {
 	switch e.Type().ID() {
 	case arrow.BOOL:
 		return e, nil
@@ -141,7 +167,7 @@ func NewIn(value Expr, list []Expr) (Expr, error) {
 func NewCase(whens, thens []Expr, otherwise Expr) (Expr, error) {
 	c := &Case{}
 	for _, w := range whens {
-		cond, err := condition(w, "WHEN")
+		cond, err := NewCondition(w, "WHEN")
 		if err != nil {
 			return nil, err
 		}

@@ -121,13 +121,44 @@ func typeOf(v any) (arrow.DataType, error) {
 
 // Func calls any scalar or aggregate function of the registry by name.
 func Func(name string, args ...Term) Term {
-	t := Term{Expr: &Unresolved{Func: name, Args: exprs(args)}}
-	for _, a := range args {
-		if t.err == nil {
-			t.err = a.err
+	return Term{Expr: &Unresolved{Func: name, Args: exprs(args)}, err: firstError(args)}
+}
+
+// Window is the window of fixed size, in event time, that a row falls into: a grouping
+// term, giving window_start and window_end. With one more duration, the slide, windows
+// begin that often and overlap; with another, the start, they are shifted by it.
+func Window(time Term, size time.Duration, slideAndStart ...time.Duration) Term {
+	t := Term{err: time.err}
+	spec := &WindowSpec{Size: size.Microseconds(), Slide: size.Microseconds()}
+	switch n := len(slideAndStart); {
+	case n > 2:
+		t.err = fmt.Errorf("a window has a size, a slide and a start, not %d durations", n+1)
+	case n == 2:
+		spec.Start = slideAndStart[1].Microseconds()
+		fallthrough
+	case n == 1:
+		spec.Slide = slideAndStart[0].Microseconds()
+	}
+	t.Expr = &Unresolved{Func: "window", Args: []Expr{time.Expr}, Window: spec}
+	return t
+}
+
+// SessionWindow is the session a row belongs to: rows less than gap apart, an INTERVAL
+// or a text like '5 minutes', fixed or of each row. A grouping term, as Window.
+func SessionWindow(time, gap Term) Term {
+	return Term{
+		Expr: &Unresolved{Func: "session_window", Args: []Expr{time.Expr}, Window: &WindowSpec{Gap: gap.Expr}},
+		err:  firstError([]Term{time, gap}),
+	}
+}
+
+func firstError(terms []Term) error {
+	for _, t := range terms {
+		if t.err != nil {
+			return t.err
 		}
 	}
-	return t
+	return nil
 }
 
 func exprs(terms []Term) []Expr {
@@ -141,7 +172,7 @@ func exprs(terms []Term) []Expr {
 // As names the term.
 func (t Term) As(name string) Term { t.Name = name; return t }
 
-// Asc and Desc give a sort direction, for OrderBy.
+// Asc sorts ascending, as a term without direction does.
 func (t Term) Asc() Term { t.Descending = false; return t }
 
 // Desc sorts descending.
@@ -188,26 +219,26 @@ func (t Term) Cast(dt arrow.DataType) Term {
 
 // Distinct makes an aggregate count each value once.
 func (t Term) Distinct() Term {
-	u, ok := t.Expr.(*Unresolved)
-	if !ok {
-		t.err = fmt.Errorf("Distinct applies to an aggregate, not to %s", t.Expr)
-		return t
-	}
-	n := *u
-	n.Distinct = true
-	t.Expr = &n
-	return t
+	return t.changed("Distinct applies to an aggregate", func(u *Unresolved) { u.Distinct = true })
 }
 
 // Filter makes an aggregate see only the rows for which cond is true.
 func (t Term) Filter(cond Term) Term {
+	t.err = firstError([]Term{t, cond})
+	return t.changed("Filter applies to an aggregate", func(u *Unresolved) { u.Filter = cond.Expr })
+}
+
+// changed is t with its call changed; of anything but a call it is an error.
+func (t Term) changed(rule string, change func(*Unresolved)) Term {
 	u, ok := t.Expr.(*Unresolved)
 	if !ok {
-		t.err = fmt.Errorf("Filter applies to an aggregate, not to %s", t.Expr)
+		if t.err == nil {
+			t.err = fmt.Errorf("%s, not to %s", rule, t.Expr)
+		}
 		return t
 	}
 	n := *u
-	n.Filter = cond.Expr
+	change(&n)
 	t.Expr = &n
 	return t
 }
@@ -223,9 +254,9 @@ func (t Term) Otherwise(value Term) Term { return t.extendCase(value) }
 
 func (t Term) extendCase(terms ...Term) Term {
 	u, ok := t.Expr.(*Unresolved)
-	if !ok || u.Func != caseName {
+	if !ok || u.Func != caseName || len(u.Args)%2 == 1 {
 		t.err = fmt.Errorf("When and Otherwise continue a When, not %s", t.Expr)
 		return t
 	}
-	return Term{Expr: &Unresolved{Func: caseName, Args: append(append([]Expr(nil), u.Args...), exprs(terms)...)}, err: t.err}
+	return Term{Expr: &Unresolved{Func: caseName, Args: append(append([]Expr(nil), u.Args...), exprs(terms)...)}, err: firstError(append([]Term{t}, terms...))}
 }

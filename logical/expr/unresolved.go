@@ -52,3 +52,10 @@ type WindowSpec struct {
 	Size, Slide, Start int64 // of tumbling and hopping windows; Slide = Size: tumbling
 	Gap                Expr  // of a session window: an interval or text per row; nil otherwise
 }
+
+func (w WindowSpec) equal(o WindowSpec) bool {
+	if w.Size != o.Size || w.Slide != o.Slide || w.Start != o.Start || (w.Gap == nil) != (o.Gap == nil) {
+		return false
+	}
+	return w.Gap == nil || Equal(w.Gap, o.Gap)
+}

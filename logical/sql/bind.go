@@ -18,6 +18,10 @@ const maxRelations = 5000
 
 type idKey = expr.ID
 
+// maxExprSize bounds the nodes of one expression once what it uses by alias is
+// written out.
+const maxExprSize = 200_000
+
 // binder gives one statement its meaning.
 type binder struct {
 	p       *Planner
@@ -28,6 +32,10 @@ type binder struct {
 	views   []string // being bound, for views that read themselves
 	tables  int
 	windows map[idKey]*logical.Window // by the ID of their start and end columns
+	sizes   map[expr.Expr]int         // of expressions, see checkSize
+	// streams are those opened for this statement: all uses of a stream share one.
+	// Another statement asks anew, as it may have pinned other columns.
+	streams map[*Declaration]*logical.Stream
 }
 
 // cte is a common table expression in scope, with the ones it sees itself.
@@ -65,6 +73,13 @@ func relationOf(n logical.Node, table string) *relation {
 		r.columns = append(r.columns, column{Column: c, table: table, name: c.Name})
 	}
 	return r
+}
+
+func newBinder(ctx context.Context, p *Planner, src string) *binder {
+	return &binder{
+		p: p, ctx: ctx, src: src, file: p.File,
+		windows: map[idKey]*logical.Window{}, sizes: map[expr.Expr]int{}, streams: map[*Declaration]*logical.Stream{},
+	}
 }
 
 // errorf is a mistake at n.
@@ -108,6 +123,28 @@ func (b *binder) warn(n ast.Node, format string, args ...any) {
 		e := b.errorf(n, format, args...)
 		b.p.Warn(fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message))
 	}
+}
+
+// checkSize refuses expressions that have become too large. What is used twice is
+// shared in memory, but everything that walks over the expression meets it twice, so
+// x + x AS y, y + y AS z, … would double without end.
+func (b *binder) checkSize(n ast.Node, x expr.Expr) error {
+	if b.size(x) > maxExprSize {
+		return b.hinted(n, "compute a part of it in a subquery in FROM", "the expression has more than %d parts once aliases are written out", maxExprSize)
+	}
+	return nil
+}
+
+func (b *binder) size(x expr.Expr) int {
+	if n, ok := b.sizes[x]; ok {
+		return n
+	}
+	n := 1
+	for _, c := range x.Children() {
+		n = min(n+b.size(c), 2*maxExprSize)
+	}
+	b.sizes[x] = n
+	return n
 }
 
 // result binds a query whose rows leave the engine: exactly the visible columns.

@@ -1,8 +1,6 @@
 package sql
 
 import (
-	"strings"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -18,8 +16,8 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 		return nil, e.b.unsupported(n, "a window function ("+name+" … OVER)", "",
 			"use DISTINCT ON (key) … ORDER BY to keep one row for each key, or aggregate in a subquery and join it")
 	}
-	if f := specialCalls[name]; f != nil {
-		return f(e, n)
+	if x, ok, err := e.special(n, name); ok {
+		return x, err
 	}
 	if _, ok := e.b.p.Functions.Aggregate(name); ok {
 		return e.aggregate(n, name)
@@ -37,17 +35,28 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 	return e.callTexts(n, name, args)
 }
 
-// specialCalls are calls that are not plain functions of the registry. It is filled by
-// init, as its functions refer back to it.
-var specialCalls map[string]func(e *env, n *ast.Call) (expr.Expr, error)
-
-func init() {
-	specialCalls = map[string]func(e *env, n *ast.Call) (expr.Expr, error){
-		"window": (*env).windowCall, "session_window": (*env).windowCall, "window_time": (*env).windowTime,
-		"if": (*env).ifCall, "iff": (*env).ifCall, "nullif": (*env).nullIf,
-		"struct": (*env).structCall, "struct_pack": (*env).structCall, "row": (*env).structCall,
-		"named_struct": (*env).namedStruct,
+// special binds calls that are not plain functions of the registry; ok is false for
+// all others.
+func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error) {
+	switch name {
+	case "window", "session_window":
+		x, err = e.windowCall(n)
+	case "window_time":
+		x, err = e.windowTime(n)
+	case "if", "iff":
+		x, err = e.ifCall(n)
+	case "nullif":
+		x, err = e.nullIf(n)
+	case "struct", "struct_pack", "row":
+		x, err = e.structCall(n)
+	case "named_struct":
+		x, err = e.namedStruct(n)
+	case "overlay":
+		x, err = e.overlay(n)
+	default:
+		return nil, false, nil
 	}
+	return x, true, err
 }
 
 // elsewhere are functions that exist in other engines, and what to write here.
@@ -227,16 +236,52 @@ func (e *env) nullIf(n *ast.Call) (expr.Expr, error) {
 	if len(n.Args) != 2 {
 		return nil, e.b.errorf(n, "nullif takes two values")
 	}
-	eq, err := e.compare(n, "=", n.Args[0].Value, n.Args[1].Value)
+	syntax := values(n.Args)
+	args, err := e.bindAll(syntax)
 	if err != nil {
 		return nil, err
 	}
-	a, err := e.bind(n.Args[0].Value)
+	eq, err := e.compareTyped(n, "=", args, syntax)
 	if err != nil {
 		return nil, err
 	}
+	a := args[0]
 	x, err := expr.NewCase([]expr.Expr{eq}, []expr.Expr{expr.CastTo(nullLiteral(), a.Type())}, a)
-	return x, e.b.wrap(n, err)
+	if err != nil {
+		return nil, e.b.wrap(n, err)
+	}
+	return x, e.b.checkSize(n, x)
+}
+
+// overlay is OVERLAY(x PLACING y FROM start [FOR length]): what stands before start, y,
+// and what stands behind the length, which is that of y unless it is given.
+func (e *env) overlay(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args) < 3 || len(n.Args) > 4 {
+		return nil, e.b.hinted(n, "overlay(x PLACING y FROM 2)", "overlay takes a text, another, a place, and if wanted a length")
+	}
+	args, err := e.bindAll(values(n.Args))
+	if err != nil {
+		return nil, err
+	}
+	one := mustLiteral(int32(1))
+	step := func(name string, args ...expr.Expr) expr.Expr {
+		var x expr.Expr
+		if err == nil {
+			x, err = e.call(n, name, args...)
+		}
+		return x
+	}
+	length := step("length", args[1])
+	if len(args) == 4 {
+		length = args[3]
+	}
+	head := step("substring", args[0], one, step("-", args[2], one))
+	tail := step("substring", args[0], step("+", args[2], length))
+	x := step("||", step("||", head, args[1]), tail)
+	if err != nil {
+		return nil, err
+	}
+	return x, e.b.checkSize(n, x)
 }
 
 // structCall is struct(a, b + 1 AS c): fields have the names of columns, or col1, col2.
@@ -397,4 +442,3 @@ func oneRow(n logical.Node) (most, always bool) {
 	}
 	return false, false
 }
-

@@ -19,6 +19,7 @@ const (
 	noAliases   aliasRule = iota
 	columnFirst           // where no column has the name
 	aliasFirst            // before columns: ORDER BY
+	keyFirst              // before columns that are no grouping keys: HAVING
 )
 
 // env is where an expression stands: what its names can mean.
@@ -50,7 +51,7 @@ func (e *env) scalars() []*scalar {
 func (e *env) inside(aggregate string) *env {
 	n := *e
 	n.aggregates, n.within = false, aggregate
-	if n.aliases == aliasFirst {
+	if n.aliases != noAliases {
 		n.aliases = columnFirst
 	}
 	return &n
@@ -225,16 +226,24 @@ func (e *env) oneName(at ast.Node, name string) (x expr.Expr, c *column, err err
 	if c, err = e.findColumn("", name); err != nil {
 		return nil, nil, e.b.wrap(at, err)
 	}
+	if c != nil && e.aliases == keyFirst && !e.sel.isKey(c.Column) {
+		if found, x, err := e.sel.aliasOf(name, e.upto, at); found {
+			return x, nil, err
+		}
+	}
 	if c != nil {
 		return c.Column, c, nil
 	}
 	if e.sel != nil && e.sel.window != nil && strings.EqualFold(name, e.sel.window.name) {
 		return e.sel.window.value, nil, nil
 	}
-	if e.aliases == columnFirst {
+	if e.aliases == columnFirst || e.aliases == keyFirst {
 		if found, x, err := e.sel.aliasOf(name, e.upto, at); found {
 			return x, nil, err
 		}
+	}
+	if e.aliases == aliasFirst {
+		return e.sel.outputNamed(name), nil, nil
 	}
 	return nil, nil, nil
 }
@@ -465,7 +474,13 @@ func (e *env) compare(n ast.Node, op string, l, r ast.Expr) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if args, err = e.meet(args, []ast.Expr{l, r}); err != nil {
+	return e.compareTyped(n, op, args, []ast.Expr{l, r})
+}
+
+// compareTyped is compare for operands bound already.
+func (e *env) compareTyped(n ast.Node, op string, args []expr.Expr, syntax []ast.Expr) (expr.Expr, error) {
+	args, err := e.meet(args, syntax)
+	if err != nil {
 		return nil, err
 	}
 	return e.call(n, op, args...)
@@ -566,12 +581,17 @@ func (e *env) is(n *ast.Is) (expr.Expr, error) {
 	return e.call(n, "is_not_distinct_from", c, boolLiteral(n.Kind == ast.IsTrue))
 }
 
+// between is x >= low AND x <= high, x bound once.
 func (e *env) between(n *ast.Between) (expr.Expr, error) {
-	low, err := e.compare(n, ">=", n.X, n.Low)
+	args, err := e.bindAll([]ast.Expr{n.X, n.Low, n.High})
 	if err != nil {
 		return nil, err
 	}
-	high, err := e.compare(n, "<=", n.X, n.High)
+	low, err := e.compareTyped(n, ">=", []expr.Expr{args[0], args[1]}, []ast.Expr{n.X, n.Low})
+	if err != nil {
+		return nil, err
+	}
+	high, err := e.compareTyped(n, "<=", []expr.Expr{args[0], args[2]}, []ast.Expr{n.X, n.High})
 	if err != nil {
 		return nil, err
 	}
@@ -579,7 +599,7 @@ func (e *env) between(n *ast.Between) (expr.Expr, error) {
 	if n.Not {
 		return e.call(n, "not", both)
 	}
-	return both, nil
+	return both, e.b.checkSize(n, both)
 }
 
 func (e *env) in(n *ast.In) (expr.Expr, error) {
@@ -640,7 +660,7 @@ func (e *env) like(n *ast.Like) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := e.call(n, lower(n.Op), args...)
+	x, err := e.call(n, strings.ReplaceAll(lower(n.Op), " ", "_"), args...)
 	if err != nil || !n.Not {
 		return x, err
 	}
@@ -650,11 +670,17 @@ func (e *env) like(n *ast.Like) (expr.Expr, error) {
 func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
 	var whens, results []expr.Expr
 	var syntax []ast.Expr
+	var operand expr.Expr
+	var err error
+	if n.Operand != nil {
+		if operand, err = e.bind(n.Operand); err != nil {
+			return nil, err
+		}
+	}
 	for _, w := range n.Whens {
 		var c expr.Expr
-		var err error
-		if n.Operand != nil {
-			c, err = e.compare(w, "=", n.Operand, w.Cond)
+		if operand != nil {
+			c, err = e.caseEquals(operand, n.Operand, w)
 		} else {
 			c, err = e.condition(w.Cond, "WHEN")
 		}
@@ -667,8 +693,7 @@ func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
 	if n.Else != nil {
 		syntax = append(syntax, n.Else)
 	}
-	results, err := e.bindAll(syntax)
-	if err != nil {
+	if results, err = e.bindAll(syntax); err != nil {
 		return nil, err
 	}
 	if results, err = e.meet(results, syntax); err != nil {
@@ -682,7 +707,16 @@ func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
 	if err != nil {
 		return nil, e.b.wrap(n, err)
 	}
-	return x, nil
+	return x, e.b.checkSize(n, x)
+}
+
+// caseEquals is the condition of one branch of CASE x WHEN value.
+func (e *env) caseEquals(x expr.Expr, syntax ast.Expr, w *ast.When) (expr.Expr, error) {
+	value, err := e.bind(w.Cond)
+	if err != nil {
+		return nil, err
+	}
+	return e.compareTyped(w, "=", []expr.Expr{x, value}, []ast.Expr{syntax, w.Cond})
 }
 
 func (e *env) cast(n *ast.Cast) (expr.Expr, error) {
@@ -768,4 +802,3 @@ func (e *env) inQuery(n *ast.In, not bool) (expr.Expr, logical.Node, error) {
 	}
 	return on, r.node, nil
 }
-

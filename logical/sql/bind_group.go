@@ -93,6 +93,16 @@ func (sel *selection) addKey(n expr.Named) {
 	sel.keys = append(sel.keys, n)
 }
 
+// isKey tells whether a column is grouped by.
+func (sel *selection) isKey(c *expr.Column) bool {
+	for _, k := range sel.keys {
+		if expr.Equal(k.Expr, c) {
+			return true
+		}
+	}
+	return false
+}
+
 // warnHiddenAlias tells of a GROUP BY name that is a column and, by alias, something
 // else: the column is taken.
 func (sel *selection) warnHiddenAlias(s ast.Expr) {

@@ -252,16 +252,17 @@ func (sel *selection) item(i int) (expr.Expr, error) {
 		it.x, it.err = e.bind(it.syntax)
 		it.state = bound
 		if it.err == nil {
+			it.err = sel.b.checkSize(it.syntax, it.x)
 			it.window = e.windowOf(it.syntax, it.x)
 		}
 	}
 	return it.x, it.err
 }
 
-// aliasOf finds the items before upto that have the name as an alias. Several that
-// mean the same are one.
+// aliasOf finds the item before upto that has the name as its alias. An exact match
+// wins over one that differs in case; several that mean the same are one.
 func (sel *selection) aliasOf(name string, upto int, at ast.Node) (found bool, x expr.Expr, err error) {
-	first := -1
+	exact, fold := -1, -1
 	for i, it := range sel.items[:upto] {
 		if it.state == binding || !it.alias || !strings.EqualFold(it.name, name) {
 			continue
@@ -270,17 +271,40 @@ func (sel *selection) aliasOf(name string, upto int, at ast.Node) (found bool, x
 		if err != nil {
 			return true, nil, err
 		}
-		if first >= 0 && !expr.Equal(sel.items[first].x, x) {
+		first := &fold
+		if it.name == name {
+			first = &exact
+		}
+		if *first >= 0 && !expr.Equal(sel.items[*first].x, x) {
 			return true, nil, sel.b.errorf(at, "the alias %s is ambiguous: two select items have it", name)
 		}
-		if first < 0 {
-			first = i
+		if *first < 0 {
+			*first = i
 		}
 	}
-	if first < 0 {
+	if exact < 0 {
+		exact = fold
+	}
+	if exact < 0 {
 		return false, nil, nil
 	}
-	return true, sel.once(sel.items[first]), nil
+	return true, sel.once(sel.items[exact]), nil
+}
+
+// outputNamed finds the one select item whose column has the name without an alias:
+// SELECT window.start … ORDER BY start.
+func (sel *selection) outputNamed(name string) expr.Expr {
+	var found expr.Expr
+	for _, it := range sel.items {
+		if it.alias || it.x == nil || !strings.EqualFold(it.name, name) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = it.x
+	}
+	return found
 }
 
 // once makes sure that an item used twice is computed once, if that matters.
@@ -432,7 +456,7 @@ func (sel *selection) having() (expr.Expr, error) {
 	if sel.s.GroupBy == nil && !sel.anyAggregate() && !hasAggregateCall(sel.b, sel.s.Having) {
 		return nil, sel.b.hinted(sel.s.Having, "use WHERE", "HAVING without GROUP BY and aggregates filters nothing but rows")
 	}
-	return sel.env("HAVING", columnFirst).condition(sel.s.Having, "HAVING")
+	return sel.env("HAVING", keyFirst).condition(sel.s.Having, "HAVING")
 }
 
 func (sel *selection) anyAggregate() bool {

@@ -34,7 +34,7 @@ var corpus = []string{
 	`SELECT ARRAY[1, 2][0], [1], {'a': 1, b: 2}.a, MAP {'k': 1}, MAP['k', 1], struct(1 AS a, 2), s.f.g, f(x).y, m['k'].z, t.*, * EXCEPT (a) REPLACE (b + 1 AS b)`,
 	`SELECT INTERVAL '10 seconds', INTERVAL '10' SECOND, INTERVAL 10 SECONDS, INTERVAL '1:30' MINUTE TO SECOND, INTERVAL 1 DAY 2 HOURS, INTERVAL -5 MINUTES, interval, interval - 1`,
 	`SELECT DATE '2024-01-01', TIME '10:00', TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP WITH TIME ZONE '2024-01-01 00:00:00Z', X'1F', date, time`,
-	`SELECT a LIKE 'x!%' ESCAPE '!', a NOT ILIKE b, a RLIKE 'x+', a BETWEEN 1 AND 2 AND c, a IS NOT DISTINCT FROM b, a <=> b, a IS NOT NULL, b IS TRUE, c IS UNKNOWN`,
+	`SELECT a LIKE 'x!%' ESCAPE '!', a NOT ILIKE b, a RLIKE 'x+', a NOT SIMILAR TO 'x', a BETWEEN 1 AND 2 AND c, a IS NOT DISTINCT FROM b, a <=> b, a IS NOT NULL, b IS TRUE, c IS UNKNOWN`,
 	`SELECT extract(year FROM ts), position('a' IN b), substring(x FROM 2 FOR 3), substring(x FOR 3), trim(BOTH ' ' FROM x), trim(LEADING FROM x), overlay(a PLACING b FROM 1), ts AT TIME ZONE 'UTC'`,
 	`SELECT a + b * c - -d / e // f % g || h, NOT a OR b AND c = d, a div b, ~a & b | c << 2 >> 1, !a = b`,
 	`SELECT "a""b" AS "from", ` + "`x y`" + `.end, window.end AS end, offset, end FROM t AS "order"`,

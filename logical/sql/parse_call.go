@@ -22,7 +22,7 @@ func (p *parser) call(name token) ast.Expr {
 				return &ast.Exists{Span: p.span(from), Query: q}
 			}
 		case "EXTRACT":
-			if t := p.ahead(1); (t.kind == tokenWord || t.kind == tokenString && t.text != "") && p.ahead(2).isWord("FROM") {
+			if t := p.ahead(1); (t.kind == tokenWord || t.kind == tokenQuoted || t.kind == tokenString && t.text != "") && p.ahead(2).isWord("FROM") {
 				return p.extract(from)
 			}
 		}
@@ -51,7 +51,7 @@ func (p *parser) extract(from int) ast.Expr {
 	p.advance()
 	t := p.advance()
 	part := &ast.Ident{Span: t.span, Text: t.text, Quoted: true}
-	if t.kind == tokenWord {
+	if t.kind != tokenString {
 		part = p.ident(t)
 	}
 	p.expectWord("FROM")
@@ -273,13 +273,13 @@ func (p *parser) callTail(c *ast.Call) {
 		p.nullsRule(c)
 	}
 	if p.isWord("WITHIN") && p.nextWord("GROUP") {
-		p.i += 2
+		p.skip(2)
 		p.expect("(")
 		c.WithinGroup = p.orderBy()
 		p.expect(")")
 	}
 	if p.isWord("FILTER") && p.ahead(1).isSymbol("(") {
-		p.i += 2
+		p.skip(2)
 		p.expectWord("WHERE")
 		c.Filter = p.expr()
 		p.expect(")")
@@ -395,7 +395,7 @@ func (p *parser) typeName() *ast.Type {
 		if !p.ahead(1).isSymbol("]") {
 			break
 		}
-		p.i += 2
+		p.skip(2)
 		p.link()
 		t = &ast.Type{Span: p.span(from), Name: "array", Elem: t}
 	}
@@ -409,6 +409,7 @@ func (p *parser) typeBase(t *ast.Type) {
 		return
 	}
 	p.advance()
+	t.Span = tok.span
 	t.Name = lower(p.src[tok.span.From:tok.span.To])
 	nested := p.isSymbol("<") || p.isSymbol("(")
 	switch tok.text {
@@ -442,7 +443,7 @@ func (p *parser) typeBase(t *ast.Type) {
 		}
 	case "INTERVAL":
 		if unitAt(p.tok()) != "" && p.nextWord("TO") && unitAt(p.ahead(2)) != "" {
-			p.i += 3
+			p.skip(3)
 		}
 		return
 	}

@@ -168,12 +168,12 @@ func (p *parser) predicate(from int, left ast.Expr) ast.Expr {
 			return nil
 		}
 	case word.isWord("SIMILAR") && p.ahead(at+1).isWord("TO"):
-		p.failWith("SIMILAR TO is not supported", "use LIKE, or RLIKE with a regular expression")
-		return nil
+		p.skip(at + 2)
+		return p.likePredicate(from, left, "SIMILAR TO", at == 1)
 	default:
 		return nil
 	}
-	p.i += at + 1
+	p.skip(at + 1)
 	not := at == 1
 	switch word.text {
 	case "IN":
@@ -458,7 +458,7 @@ func (p *parser) primaryWord() ast.Expr {
 		}
 	case "ARRAY":
 		if next.isSymbol("[") {
-			p.i += 2
+			p.skip(2)
 			return p.array(t.span.From)
 		}
 	case "MAP":
@@ -501,7 +501,7 @@ func (p *parser) typedString() ast.Expr {
 		p.failWith("expected an operator, found "+p.found(), "a text is converted with CAST('…' AS type)")
 		return &ast.Null{Span: t.span}
 	}
-	p.i += 2
+	p.skip(2)
 	return &ast.TypedString{Span: p.span(t.span.From), Type: kind, Value: text.text}
 }
 
@@ -513,7 +513,7 @@ func (p *parser) timestampZone() ast.Expr {
 		return nil
 	}
 	text := p.ahead(4)
-	p.i += 5
+	p.skip(5)
 	return &ast.TypedString{Span: p.span(t.span.From), Type: "TIMESTAMP", Value: text.text}
 }
 
@@ -586,7 +586,7 @@ func (p *parser) nameOrCall() ast.Expr {
 	n := &ast.Name{Parts: []*ast.Ident{p.ident(first)}}
 	for p.isSymbol(".") && p.err == nil {
 		if p.ahead(1).isSymbol("*") {
-			p.i += 2
+			p.skip(2)
 			return &ast.Star{Span: p.span(first.span.From), Table: n.Parts}
 		}
 		p.advance()

@@ -72,7 +72,7 @@ func (p *parser) joinCondition(j *ast.Join) {
 }
 
 func (p *parser) lateralView(from int, left ast.TableExpr) ast.TableExpr {
-	p.i += 2
+	p.skip(2)
 	v := &ast.LateralView{L: left, Outer: p.acceptWords("OUTER")}
 	name := p.tok()
 	if name.kind != tokenWord && name.kind != tokenQuoted || !p.ahead(1).isSymbol("(") {
@@ -190,7 +190,7 @@ func (p *parser) parenTable(from int, lateral, withAlias bool) ast.TableExpr {
 
 // tableOf reads Flink's TABLE(f(…)), which is f(…).
 func (p *parser) tableOf(from int, withAlias bool) ast.TableExpr {
-	p.i += 2
+	p.skip(2)
 	name := p.tok()
 	if name.kind != tokenWord && name.kind != tokenQuoted || !p.ahead(1).isSymbol("(") {
 		p.fail("a table function")

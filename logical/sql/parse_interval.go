@@ -50,7 +50,7 @@ func (p *parser) interval() ast.Expr {
 	if at == 2 && unitAt(p.ahead(3)) == "" {
 		return nil
 	}
-	p.i += at
+	p.skip(at)
 	x := &ast.Interval{}
 	for p.err == nil {
 		amount := p.advance()

@@ -21,6 +21,7 @@ func (p *parser) query() *ast.Query {
 		q.OrderBy = p.orderBy()
 	}
 	p.limit(q)
+	p.lateClause()
 	q.Span = p.span(from)
 	return q
 }
@@ -142,7 +143,7 @@ func (p *parser) selectBody() *ast.Select {
 		p.advance()
 		s.Distinct = ast.Distinct
 		if p.isWord("ON") && p.ahead(1).isSymbol("(") {
-			p.i += 2
+			p.skip(2)
 			s.Distinct = ast.DistinctOn
 			s.On = p.exprs()
 			p.closeList()
@@ -196,21 +197,18 @@ func (p *parser) selectClauses(s *ast.Select) {
 	if len(s.Windows) == 0 && p.acceptWords("WINDOW") {
 		s.Windows = p.namedWindows()
 	}
-	p.wrongOrder(s)
+	if p.isWord("FROM") && len(s.From) == 0 && s.Where != nil {
+		p.failWith("FROM stands too late", "the order is SELECT, FROM, WHERE")
+	}
 }
 
-// wrongOrder explains a clause that stands too late.
-func (p *parser) wrongOrder(s *ast.Select) {
-	if p.err != nil {
-		return
-	}
-	switch t := p.tok(); {
-	case t.isWord("WHERE"):
-		p.failWith("WHERE stands too late, or twice", "the order is FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT; join conditions with AND")
-	case t.isWord("GROUP"):
-		p.failWith("GROUP BY stands too late, or twice", "the order is FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT")
-	case t.isWord("FROM") && len(s.From) == 0 && s.Where != nil:
-		p.failWith("FROM stands too late", "the order is SELECT, FROM, WHERE")
+// lateClause explains a clause that stands behind its place, or a second time.
+func (p *parser) lateClause() {
+	for _, word := range []string{"WHERE", "GROUP", "HAVING", "QUALIFY", "ORDER", "WITHIN"} {
+		if p.err == nil && p.isWord(word) {
+			p.failWith(word+" stands too late, or twice",
+				"the order is SELECT, FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT; conditions are joined with AND")
+		}
 	}
 }
 
@@ -255,7 +253,7 @@ func (p *parser) starOptions(star *ast.Star) {
 		star.Except = []*ast.Ident{p.anyName("the name of a column")}
 	}
 	if p.isWord("REPLACE") && p.ahead(1).isSymbol("(") {
-		p.i += 2
+		p.skip(2)
 		for {
 			from := p.from()
 			r := &ast.SelectItem{X: p.expr()}
@@ -292,7 +290,7 @@ func (p *parser) groupBy() *ast.GroupBy {
 		if p.nextWord("CUBE") {
 			kind = ast.Cube
 		}
-		p.i += 2
+		p.skip(2)
 		g.Items = []ast.Expr{&ast.GroupingSets{Span: p.span(from), Kind: kind, Items: g.Items}}
 	}
 	g.Span = p.span(from)
@@ -303,7 +301,7 @@ func (p *parser) groupBy() *ast.GroupBy {
 func (p *parser) groupItem() ast.Expr {
 	from := p.from()
 	if p.isSymbol("(") && p.ahead(1).isSymbol(")") {
-		p.i += 2
+		p.skip(2)
 		return &ast.Row{Span: p.span(from)}
 	}
 	g := &ast.GroupingSets{}
@@ -316,7 +314,7 @@ func (p *parser) groupItem() ast.Expr {
 		p.advance()
 	case p.isWord("GROUPING") && p.nextWord("SETS"):
 		g.Kind = ast.Sets
-		p.i += 2
+		p.skip(2)
 	default:
 		return p.expr()
 	}
@@ -420,7 +418,7 @@ func (p *parser) limit(q *ast.Query) {
 }
 
 func (p *parser) fetch(q *ast.Query) {
-	p.i += 2
+	p.skip(2)
 	if p.isWord("ROW", "ROWS") {
 		q.Limit = &ast.Number{Span: p.tok().span, Text: "1"}
 	} else {

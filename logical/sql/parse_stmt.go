@@ -146,7 +146,7 @@ func (p *parser) watermark(c *ast.Create) {
 	if c.Watermark != nil {
 		p.failWith("a stream has one watermark", "keep one WATERMARK FOR … AS …")
 	}
-	p.i += 2
+	p.skip(2)
 	w := &ast.WatermarkDef{Column: p.anyName("the name of a column")}
 	p.expectWord("AS")
 	w.X = p.expr()
@@ -169,7 +169,7 @@ func (p *parser) columnDef() *ast.ColumnDef {
 			p.failWith("constraints and defaults are not supported: files are read as they are",
 				"leave it out; a condition goes into a view's WHERE")
 		case p.isWord("COMMENT") && p.ahead(1).kind == tokenString:
-			p.i += 2
+			p.skip(2)
 		}
 	}
 	d.Span = p.span(from)
@@ -240,7 +240,7 @@ func (p *parser) set() ast.Statement {
 	switch t := p.tok(); {
 	case t.isWord("TIME") && p.nextWord("ZONE"):
 		s.Name = []*ast.Ident{{Span: ast.Span{From: t.span.From, To: p.ahead(1).span.To}, Text: "time_zone"}}
-		p.i += 2
+		p.skip(2)
 		if !p.accept("=") {
 			p.acceptWords("TO")
 		}

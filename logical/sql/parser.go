@@ -114,6 +114,9 @@ func (p *parser) tok() token { return p.tokens[p.i] }
 // ahead is the token n places after the current one.
 func (p *parser) ahead(n int) token { return p.tokens[min(p.i+n, len(p.tokens)-1)] }
 
+// skip reads n tokens that were looked at already.
+func (p *parser) skip(n int) { p.i = min(p.i+n, len(p.tokens)-1) }
+
 func (p *parser) advance() token {
 	t := p.tokens[p.i]
 	if t.kind != tokenEnd {
@@ -404,9 +407,12 @@ func (p *parser) atQuery(i int) bool {
 // begins with another one, what follows the inner one decides:
 // ((SELECT 1) UNION …) is a query, ((SELECT 1) + 1) is not.
 func (p *parser) atParenQuery(i int) bool {
+	sure := false
 	for p.tokens[i+1].isSymbol("(") {
 		after := p.tokens[min(p.match[i+1]+1, len(p.tokens)-1)]
-		if !after.isWord("UNION", "INTERSECT", "EXCEPT", "MINUS", "ORDER", "LIMIT", "OFFSET", "FETCH") {
+		if after.isWord("UNION", "INTERSECT", "EXCEPT", "MINUS", "ORDER", "LIMIT", "OFFSET", "FETCH") {
+			sure = true
+		} else if !sure || !after.isSymbol(")") {
 			return false
 		}
 		i++

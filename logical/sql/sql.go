@@ -17,7 +17,8 @@ type Planner struct {
 	Functions *function.Registry
 	Resolver  logical.Resolver
 	// Location is the session time zone, in which the text of TIMESTAMP '…' without
-	// offset is read; nil is UTC. Whoever applies SET time_zone sets it.
+	// offset is read; nil is UTC. Whoever applies SET time_zone sets it, but Script
+	// does so itself.
 	Location *time.Location
 	// Bounded reads streams as the tables they are now, for queries that end.
 	Bounded bool
@@ -50,7 +51,7 @@ type Setting struct{ Name, Value string }
 // from. CREATE changes the catalog. Mistakes are *Error; what is legal but not
 // supported is an *Error for which errors.Is(err, logical.ErrUnsupported) holds.
 func (p *Planner) Plan(ctx context.Context, src string, stmt ast.Statement) (*Planned, error) {
-	b := &binder{p: p, ctx: ctx, src: src, file: p.File, windows: map[idKey]*logical.Window{}}
+	b := newBinder(ctx, p, src)
 	out := &Planned{Stmt: stmt}
 	var err error
 	switch s := stmt.(type) {
@@ -93,7 +94,7 @@ func (p *Planner) Query(ctx context.Context, src string) (logical.Node, error) {
 	}
 	if _, ok := stmts[0].(*ast.QueryStmt); !ok {
 		span := ast.Span{From: stmts[0].Pos(), To: stmts[0].End()}
-		return nil, newError(src, span, "expected a query, found another statement")
+		return nil, withFile(newError(src, span, "expected a query, found another statement"), p.File)
 	}
 	planned, err := p.Plan(ctx, src, stmts[0])
 	if err != nil {
@@ -103,8 +104,8 @@ func (p *Planner) Query(ctx context.Context, src string) (logical.Node, error) {
 }
 
 // Script parses a text and plans its statements in order, each seen by do before
-// the next is planned, so that SET and CREATE take effect. It stops at the first
-// error.
+// the next is planned, so that SET and CREATE take effect (a time_zone that do
+// accepts becomes the Location). It stops at the first error.
 func (p *Planner) Script(ctx context.Context, src string, do func(*Planned) error) error {
 	stmts, err := Parse(src)
 	if err != nil {
@@ -117,6 +118,11 @@ func (p *Planner) Script(ctx context.Context, src string, do func(*Planned) erro
 		}
 		if err := do(planned); err != nil {
 			return err
+		}
+		if set := planned.Setting; set != nil && set.Name == "time_zone" {
+			if zone, err := time.LoadLocation(set.Value); err == nil {
+				p.Location = zone
+			}
 		}
 	}
 	return nil
@@ -144,7 +150,6 @@ type Declaration struct {
 
 	create *ast.Create
 	text   origin
-	opened *logical.Stream // columns found at first use
 }
 
 // View is what the catalog keeps of CREATE VIEW: syntax, bound at each use.

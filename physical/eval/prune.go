@@ -178,15 +178,18 @@ func callCanBeTrue(x *expr.Call, bounds func(int) Bounds) bool {
 // compareCanBeTrue is for a column compared with a literal, either way around.
 func compareCanBeTrue(op string, a, b expr.Expr, bounds func(int) Bounds) bool {
 	r, ok := a.(*expr.Ref)
-	l, isLiteral := b.(*expr.Literal)
 	if !ok {
 		if r, ok = b.(*expr.Ref); !ok {
 			return true
 		}
-		l, isLiteral = a.(*expr.Literal)
+		b = a
 		op = mirrored[op]
 	}
-	if !isLiteral {
+	if c, ok := b.(*expr.Cast); ok { // of a NULL: the only one that stays unfolded
+		b = c.Input
+	}
+	l, ok := b.(*expr.Literal)
+	if !ok {
 		return true
 	}
 	bd := bounds(r.Index)

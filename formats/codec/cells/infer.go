@@ -105,6 +105,10 @@ func (s *Kinds) Add(k Kind) { *s |= 1 << k }
 // Empty says whether nothing was seen: only nulls.
 func (s Kinds) Empty() bool { return s == 0 }
 
+// IsText says whether a text was seen that is nothing else, so that the rest does not
+// matter.
+func (s Kinds) IsText() bool { return s&(1<<Text) != 0 }
+
 // Type is the first of BIGINT, DOUBLE, BOOLEAN, DATE, TIMESTAMP that holds all
 // values seen, else VARCHAR.
 func (s Kinds) Type() arrow.DataType {

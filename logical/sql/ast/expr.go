@@ -129,12 +129,12 @@ type In struct {
 	Query *Query
 }
 
-// Like is X [NOT] LIKE, ILIKE or RLIKE Pattern [ESCAPE Escape].
+// Like is X [NOT] LIKE, ILIKE, RLIKE or SIMILAR TO Pattern [ESCAPE Escape].
 type Like struct {
 	Span
 	X, Pattern Expr
 	Not        bool
-	Op         string // LIKE, ILIKE or RLIKE
+	Op         string // LIKE, ILIKE, RLIKE or SIMILAR TO
 	Escape     Expr   // nil if none
 }
 

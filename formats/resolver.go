@@ -1,38 +1,45 @@
-package tidemill
+package formats
 
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// resolver opens what declarations and paths mean, for one query: pins are what its
-// checkpoint keeps of each stream.
-type resolver struct {
-	s    *Session
-	pins map[string]map[string]string // by stream name
+// Resolver opens what declarations and paths mean, through a registry of connectors. It
+// is read only once made.
+type Resolver struct {
+	Connectors *connector.Registry
+	FS         vfs.FS
+	Mem        memory.Allocator
+	Location   *time.Location // session time zone; nil is UTC
+	Stdout     io.Writer      // of the console sink
+	Warn       func(text string)
+	// Pins are what the checkpoint of the query at hand keeps of each stream, by its
+	// name in lower case.
+	Pins map[string]map[string]string
 }
 
-var _ logical.Resolver = (*resolver)(nil)
+var _ logical.Resolver = (*Resolver)(nil)
 
-func (s *Session) resolver(pins map[string]map[string]string) *resolver {
-	return &resolver{s: s, pins: pins}
-}
-
-// env is what a connector is opened with for a declaration.
-func (r *resolver) env(d *logical.SourceDecl) connector.Env {
+// Env is what a connector is opened with for a declaration.
+func (r *Resolver) Env(d *logical.SourceDecl) connector.Env {
 	options := maps.Clone(d.Options)
 	delete(options, "connector")
 	return connector.Env{
-		Name: d.Name, Options: options, Columns: declared(d), Pinned: r.pins[strings.ToLower(d.Name)],
-		FS: r.s.opts.fs, Mem: r.s.mem, Location: r.s.settings.zone, Stdout: r.s.opts.Stdout, Warn: r.s.opts.Warn,
+		Name: d.Name, Options: options, Columns: declared(d), Pinned: r.Pins[strings.ToLower(d.Name)],
+		FS: r.FS, Mem: r.Mem, Location: r.Location, Stdout: r.Stdout, Warn: r.Warn,
 	}
 }
 
@@ -49,9 +56,9 @@ func declared(d *logical.SourceDecl) *arrow.Schema {
 }
 
 // Stream finds the columns of a declared stream.
-func (r *resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.Stream, error) {
-	env := r.env(d)
-	found, err := r.s.connectors.Discover(ctx, d.Connector(), env)
+func (r *Resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.Stream, error) {
+	env := r.Env(d)
+	found, err := r.Connectors.Discover(ctx, d.Connector(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +67,12 @@ func (r *resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 		Open: func(ctx context.Context, log connector.BatchLog) (connector.Source, error) {
 			opened := env
 			opened.Log, opened.Pinned = log, found.Pinned
-			return r.s.connectors.Source(ctx, d.Connector(), opened)
+			return r.Connectors.Source(ctx, d.Connector(), opened)
 		},
 		Bounded: func(ctx context.Context) (connector.Table, error) {
 			bounded := env
 			bounded.Pinned = found.Pinned
-			t, err := r.s.connectors.Table(ctx, d.Connector(), bounded)
+			t, err := r.Connectors.Table(ctx, d.Connector(), bounded)
 			var none *connector.NoFilesError
 			if errors.As(err, &none) {
 				// A stream's folder may be empty or absent: it counts as no rows.
@@ -77,12 +84,12 @@ func (r *resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 }
 
 // Table opens a declared bounded table.
-func (r *resolver) Table(ctx context.Context, d *logical.SourceDecl) (connector.Table, error) {
-	return r.s.connectors.Table(ctx, d.Connector(), r.env(d))
+func (r *Resolver) Table(ctx context.Context, d *logical.SourceDecl) (connector.Table, error) {
+	return r.Connectors.Table(ctx, d.Connector(), r.Env(d))
 }
 
 // Path opens a path or glob written in FROM.
-func (r *resolver) Path(ctx context.Context, path, format string, options map[string]string) (connector.Table, error) {
+func (r *Resolver) Path(ctx context.Context, path, format string, options map[string]string) (connector.Table, error) {
 	d := &logical.SourceDecl{Name: path, Options: map[string]string{"path": path}}
 	for k, v := range options {
 		d.Options[strings.ToLower(k)] = v

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/csv"
+	"github.com/tidemill/tidemill/formats/json"
+	"github.com/tidemill/tidemill/formats/parquet"
+)
+
+var errBrokenPipe = syscall.EPIPE
+
+// resultFormats are the words of --format.
+var resultFormats = []string{"table", "csv", "jsonl", "parquet", "arrow"}
+
+func checkFormat(format string) error {
+	if slices.Contains(resultFormats, format) {
+		return nil
+	}
+	return usagef("there is no format %q%s", format, columnar.DidYouMean(format, resultFormats))
+}
+
+// encodeRows writes a result in one of resultFormats.
+func encodeRows(w io.Writer, rows *tidemill.Rows, format string) error {
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	var err error
+	switch format {
+	case "table":
+		err = writeTable(buffered, rows)
+	case "arrow":
+		err = writeArrow(buffered, rows)
+	default:
+		err = writeFormat(buffered, rows, format)
+	}
+	return errors.Join(err, buffered.Flush())
+}
+
+func writeTable(w io.Writer, rows *tidemill.Rows) error {
+	text := columnar.Text(rows.Schema(), rows.Batches(), columnar.TextOptions{Ordered: true, Untyped: true, Location: time.UTC})
+	_, err := fmt.Fprintf(w, "%s%s\n", text, count(rows.NumRows(), "row"))
+	return err
+}
+
+// count is n things, in English.
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func writeArrow(w io.Writer, rows *tidemill.Rows) error {
+	iw := ipc.NewWriter(w, ipc.WithSchema(rows.Schema()))
+	for _, b := range rows.Batches() {
+		if err := iw.Write(b); err != nil {
+			return err
+		}
+	}
+	return iw.Close()
+}
+
+func writeFormat(w io.Writer, rows *tidemill.Rows, format string) error {
+	f, err := formatOf(format)
+	if err != nil {
+		return err
+	}
+	fw, err := f.NewWriter(w, rows.Schema(), codec.WriterOptions{Mem: memory.DefaultAllocator})
+	if err != nil {
+		return err
+	}
+	for _, b := range rows.Batches() {
+		if err := fw.Write(b); err != nil {
+			return err
+		}
+	}
+	return fw.Close()
+}
+
+func formatOf(name string) (codec.Format, error) {
+	switch name {
+	case "csv":
+		return csv.New(csv.Options{Header: csv.HeaderYes})
+	case "jsonl":
+		return json.New(json.Options{})
+	case "parquet":
+		return parquet.New(parquet.Options{})
+	}
+	return nil, fmt.Errorf("bug: format %s", name)
+}
+
+// indent puts two blanks before every line.
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tidemill/tidemill"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+func newQuery() *cobra.Command {
+	var file, format, out string
+	var set []string
+	c := &cobra.Command{
+		Use:   "query [flags] 'SQL'",
+		Short: "run a bounded query over files and print its result",
+		Long: `Runs SQL over what is there now and prints the rows of the last query. The text may
+hold several statements (CREATE …, SET …, SELECT …), separated by semicolons.`,
+		Example: `  tidemill query "SELECT city, count(*) FROM 'landing/*.csv' GROUP BY city"
+  tidemill query --format parquet --out top.parquet -f top.sql`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			text, name, err := textOrFile(args, file)
+			if err != nil {
+				return err
+			}
+			s, err := newSession(set)
+			if err != nil {
+				return err
+			}
+			return query(c.Context(), s, text, name, format, out)
+		},
+	}
+	c.Flags().StringVarP(&file, "file", "f", "", "read the SQL from a file")
+	c.Flags().StringVar(&format, "format", "", "table, csv, jsonl, parquet or arrow (default: table on a terminal, else csv)")
+	c.Flags().StringVar(&out, "out", "", "write the result to exactly this file")
+	c.Flags().StringArrayVar(&set, "set", nil, "name=value, as SET; may be repeated")
+	return c
+}
+
+func query(ctx context.Context, s *tidemill.Session, text, file, format, out string) error {
+	if format == "" {
+		format = "csv"
+		if out == "" && term.IsTerminal(int(os.Stdout.Fd())) {
+			format = "table"
+		}
+	}
+	if err := checkFormat(format); err != nil {
+		return err
+	}
+	df, err := s.SQLFile(ctx, file, text)
+	if err != nil || df == nil {
+		return err
+	}
+	// The whole result comes first: after an error nothing of it is printed.
+	rows, err := s.Collect(ctx, df)
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	if out == "" {
+		return writeRows(os.Stdout, rows, format)
+	}
+	if dir, err := os.Stat(out); err == nil && dir.IsDir() {
+		return usagef("--out %s is a directory; name a file", out)
+	}
+	return vfs.WriteAtomicFunc(vfs.OS(), out, func(w io.Writer) error { return writeRows(w, rows, format) })
+}
+
+// writeRows encodes a result. A reader that has gone away (head, less) is no error.
+func writeRows(w io.Writer, rows *tidemill.Rows, format string) error {
+	err := encodeRows(w, rows, format)
+	if errors.Is(err, errBrokenPipe) {
+		return nil
+	}
+	return err
+}

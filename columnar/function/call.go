@@ -1,0 +1,232 @@
+package function
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+)
+
+// call is one evaluation of a function over rows. Kernels built with onRows see
+// columns and constants, but never constants alone.
+type call struct {
+	env    *Env
+	args   []columnar.Datum
+	rows   int
+	active *columnar.Bitmap
+	out    arrow.DataType
+}
+
+// onRows makes a Kernel of a function that returns a column of rows values, of type
+// out: if all arguments are constants it is run for one row, and the result is a
+// constant. A null constant among the arguments makes the result null without a call.
+func onRows(out arrow.DataType, f func(c *call) (arrow.Array, error)) Kernel {
+	return kernelOf(out, false, f)
+}
+
+// onAllRows is onRows for functions that see nulls themselves.
+func onAllRows(out arrow.DataType, f func(c *call) (arrow.Array, error)) Kernel {
+	return kernelOf(out, true, f)
+}
+
+func kernelOf(out arrow.DataType, nullSafe bool, f func(c *call) (arrow.Array, error)) Kernel {
+	return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
+		constant := len(args) > 0
+		for _, a := range args {
+			constant = constant && a.IsConstant()
+			if a.IsNullConstant() && !nullSafe {
+				return columnar.NullConstant(env.Mem, out), nil
+			}
+		}
+		if !constant {
+			a, err := f(&call{env, args, rows, active, out})
+			return columnar.ColumnDatum(a), err
+		}
+		if noneActive(rows, active) {
+			return columnar.NullConstant(env.Mem, out), nil
+		}
+		single := make([]columnar.Datum, len(args))
+		for i, a := range args {
+			single[i] = columnar.ColumnDatum(a.Array())
+		}
+		a, err := f(&call{env, single, 1, nil, out})
+		if err != nil {
+			return columnar.Datum{}, err
+		}
+		return columnar.ConstantDatum(a), nil
+	}
+}
+
+// validity is the rows where no argument is null; nil if there are all.
+func (c *call) validity() (*memory.Buffer, int) {
+	return kernel.AndValidity(c.env.Mem, c.rows, c.args...)
+}
+
+// mode is how kernels treat failures of this call.
+func (c *call) mode(try bool) kernel.Mode { return kernel.Mode{Active: c.active, Try: try} }
+
+func isSet(bits *memory.Buffer, i int) bool {
+	return bits == nil || bits.Bytes()[i>>3]>>(i&7)&1 != 0
+}
+
+// text makes a VARCHAR or BINARY column: f appends the value of a row whose arguments
+// are not null, or returns an error, which counts if the row does. size is about the
+// number of bytes of all. The call of f costs little beside the work on bytes.
+func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
+	valid, nulls := c.validity()
+	w := kernel.NewTextWriter(c.env.Mem, c.rows, size)
+	for i := range c.rows {
+		if isSet(valid, i) {
+			from := len(w.Data)
+			d, err := f(w.Data, i)
+			switch {
+			case err == nil:
+				w.Data = d
+			case c.active.Get(i):
+				w.Release()
+				releaseBuffer(valid)
+				return nil, err
+			default:
+				w.Data = w.Data[:from]
+			}
+		}
+		w.End()
+	}
+	return w.Finish(c.out, valid, nulls)
+}
+
+// nullableText is text for functions that give null for some rows: f says so.
+func (c *call) nullableText(size int, f func(dst []byte, i int) ([]byte, bool)) (arrow.Array, error) {
+	valid, _ := c.validity()
+	w := kernel.NewTextWriter(c.env.Mem, c.rows, size)
+	var known columnar.Bitmap
+	known.Reset(c.rows)
+	for i := range c.rows {
+		if isSet(valid, i) {
+			from := len(w.Data)
+			d, ok := f(w.Data, i)
+			if ok {
+				w.Data = d
+				known.Set(i)
+			} else {
+				w.Data = w.Data[:from]
+			}
+		}
+		w.End()
+	}
+	releaseBuffer(valid)
+	valid, nulls := validityOfBitmap(c.env.Mem, &known)
+	return w.Finish(c.out, valid, nulls)
+}
+
+// validityOfBitmap is a bitmap as the validity of a column.
+func validityOfBitmap(mem memory.Allocator, b *columnar.Bitmap) (*memory.Buffer, int) {
+	nulls := b.Len() - b.Count()
+	if nulls == 0 {
+		return nil, 0
+	}
+	marks := kernel.Booleans(mem, b, b.Len())
+	defer marks.Release()
+	buf := marks.Data().Buffers()[1]
+	buf.Retain()
+	return buf, nulls
+}
+
+func releaseBuffer(b *memory.Buffer) {
+	if b != nil {
+		b.Release()
+	}
+}
+
+// fixedRows makes a column of fixed width: f gives the value of a row whose arguments
+// are not null.
+func fixedRows[T any](c *call, f func(i int) T) (arrow.Array, error) {
+	valid, nulls := c.validity()
+	buf, out := kernel.Make[T](c.env.Mem, c.rows)
+	var zero T
+	for i := range out {
+		out[i] = zero
+		if isSet(valid, i) {
+			out[i] = f(i)
+		}
+	}
+	return kernel.Wrap(c.out, c.rows, nulls, valid, buf), nil
+}
+
+// fallibleRows is fixedRows for functions that may fail for some rows.
+func fallibleRows[T any](c *call, f func(i int) (T, error)) (arrow.Array, error) {
+	var failed error
+	a, _ := fixedRows(c, func(i int) T {
+		v, err := f(i)
+		if err != nil && failed == nil && c.active.Get(i) {
+			failed = err
+		}
+		return v
+	})
+	if failed != nil {
+		a.Release()
+		return nil, failed
+	}
+	return a, nil
+}
+
+// nullableRows is fixedRows for functions that give null for some rows: f says so.
+func nullableRows[T any](c *call, f func(i int) (T, bool)) (arrow.Array, error) {
+	valid, _ := c.validity()
+	buf, out := kernel.Make[T](c.env.Mem, c.rows)
+	var known columnar.Bitmap
+	known.Reset(c.rows)
+	var zero T
+	for i := range out {
+		out[i] = zero
+		if isSet(valid, i) {
+			if v, ok := f(i); ok {
+				out[i] = v
+				known.Set(i)
+			}
+		}
+	}
+	releaseBuffer(valid)
+	valid, nulls := validityOfBitmap(c.env.Mem, &known)
+	return kernel.Wrap(c.out, c.rows, nulls, valid, buf), nil
+}
+
+// boolRows makes a BOOLEAN column: f gives the value of a row whose arguments are not
+// null.
+func (c *call) boolRows(f func(i int) bool) (arrow.Array, error) {
+	valid, nulls := c.validity()
+	var b columnar.Bitmap
+	b.Reset(c.rows)
+	for i := range c.rows {
+		if isSet(valid, i) && f(i) {
+			b.Set(i)
+		}
+	}
+	marks := kernel.Booleans(c.env.Mem, &b, c.rows)
+	defer marks.Release()
+	buf := marks.Data().Buffers()[1]
+	buf.Retain()
+	return kernel.Wrap(columnar.Boolean, c.rows, nulls, valid, buf), nil
+}
+
+// numbers reads a numeric argument row by row.
+type numbers[T any] struct {
+	values []T
+	mask   int
+}
+
+func numbersOf[T any](d columnar.Datum) numbers[T] {
+	return numbers[T]{kernel.Values[T](d.Array()), kernel.RowMask(d)}
+}
+
+func (n numbers[T]) at(i int) T { return n.values[i&n.mask] }
+
+// constantText is the text of a literal argument, if it is one and not null.
+func constantText(constants []arrow.Array, i int) (string, bool) {
+	if i >= len(constants) || constants[i] == nil || columnar.IsNull(constants[i], 0) {
+		return "", false
+	}
+	s, ok := columnar.Value(constants[i], 0).(string)
+	return s, ok
+}

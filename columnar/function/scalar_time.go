@@ -1,0 +1,630 @@
+package function
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+)
+
+// timeAdditions are the overloads of + on times and intervals.
+func timeAdditions() []Overload {
+	return []Overload{
+		moveTime(timestamp, interval, 0, 1, 1),
+		moveTime(interval, timestamp, 1, 0, 1),
+		moveDate(date, integerType, 0, 1, 1),
+		moveDate(integerType, date, 1, 0, 1),
+		onIntervals(1),
+	}
+}
+
+// timeSubtractions are the overloads of - on times and intervals.
+func timeSubtractions() []Overload {
+	between := func(m Matcher) Overload {
+		return Overload{Args: []Matcher{m, m}, Result: always(columnar.Interval), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
+				return kernel.SubtractTimes(c.env.Mem, c.args[0], c.args[1], c.rows), nil
+			}), nil
+		}}
+	}
+	return []Overload{moveTime(timestamp, interval, 0, 1, -1), moveDate(date, integerType, 0, 1, -1), between(date), between(timestamp), onIntervals(-1)}
+}
+
+// moveTime moves the instant in argument at by the interval in argument by.
+func moveTime(a, b Matcher, at, by int, sign int64) Overload {
+	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Timestamp), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
+			return kernel.AddIntervals(c.env.Mem, c.args[at], c.args[by], c.rows, sign, c.env.Location, c.mode(false))
+		}), nil
+	}}
+}
+
+// moveDate moves the day in argument at by the days in argument by.
+func moveDate(a, b Matcher, at, by int, sign int64) Overload {
+	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Date), Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+		return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
+			days, err := kernel.Cast(c.env.Mem, c.args[by].Array(), columnar.Int64, kernel.CastOptions{})
+			if err != nil {
+				return nil, err
+			}
+			defer days.Release()
+			from, n, mask := numbersOf[int32](c.args[at]), kernel.Values[int64](days), kernel.RowMask(c.args[by])
+			return fallibleRows(c, func(i int) (int32, error) {
+				d := n[i&mask]
+				v := int64(from.at(i)) + sign*d
+				if int64(int32(v)) != v || d > math.MaxInt32*2 || d < math.MinInt32*2 {
+					return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s moved by %d days overflows DATE", columnar.AppendDate(nil, int64(from.at(i))), d)}
+				}
+				return int32(v), nil
+			})
+		}), nil
+	}}
+}
+
+// onIntervals adds the second interval, times sign, to the first.
+func onIntervals(sign int64) Overload {
+	return Overload{Args: []Matcher{interval, interval}, Result: always(columnar.Interval), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
+			a, b := numbersOf[arrow.MonthDayNanoInterval](c.args[0]), numbersOf[arrow.MonthDayNanoInterval](c.args[1])
+			return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) {
+				x, y := a.at(i), b.at(i)
+				months, days := int64(x.Months)+sign*int64(y.Months), int64(x.Days)+sign*int64(y.Days)
+				d := sign * y.Nanoseconds
+				out := arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: x.Nanoseconds + d}
+				if int64(out.Months) != months || int64(out.Days) != days || (x.Nanoseconds^out.Nanoseconds)&(d^out.Nanoseconds) < 0 {
+					return out, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("(%s) + (%s) overflows INTERVAL", columnar.AppendInterval(nil, x), columnar.AppendInterval(nil, y))}
+				}
+				return out, nil
+			})
+		}), nil
+	}}
+}
+
+// intervalProducts are the overloads of * on an interval and a number.
+func intervalProducts() []Overload {
+	whole := func(at, by int, args ...Matcher) Overload {
+		return Overload{Args: args, Result: always(columnar.Interval), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
+				v, n := numbersOf[arrow.MonthDayNanoInterval](c.args[at]), numbersOf[int64](c.args[by])
+				return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) { return scaleInterval(v.at(i), n.at(i)) })
+			}), nil
+		}}
+	}
+	return []Overload{whole(0, 1, interval, bigint), whole(1, 0, bigint, interval), intervalTimes(0, 1, false, interval, double), intervalTimes(1, 0, false, double, interval)}
+}
+
+// intervalQuotient is an interval divided by a number.
+func intervalQuotient() Overload { return intervalTimes(0, 1, true, interval, double) }
+
+func intervalTimes(at, by int, divide bool, args ...Matcher) Overload {
+	return Overload{Args: args, Result: always(columnar.Interval), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
+			v, n := numbersOf[arrow.MonthDayNanoInterval](c.args[at]), numbersOf[float64](c.args[by])
+			return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) {
+				f := n.at(i)
+				if divide && f == 0 {
+					return arrow.MonthDayNanoInterval{}, explain(c.env, &kernel.ValueError{Kind: kernel.ErrDivideByZero, Text: "division by zero: an interval / 0"}, "nullif")
+				}
+				if divide {
+					f = 1 / f
+				}
+				out, ok := columnar.MulInterval(string(columnar.AppendFloat(nil, f, 64)), v.at(i))
+				if !ok {
+					return out, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("(%s) * %v overflows INTERVAL", columnar.AppendInterval(nil, v.at(i)), f)}
+				}
+				return out, nil
+			})
+		}), nil
+	}}
+}
+
+// timeScalars are the functions on dates, times and intervals.
+func timeScalars() []*Scalar {
+	list := []*Scalar{
+		batchTime("now", "The time of the batch: the same in every row, and when a batch is run again.", "now() >= make_timestamp(2000, 1, 1, 0, 0, 0) = true", "current_timestamp", "localtimestamp", "transaction_timestamp"),
+		todayScalar(),
+		truncateScalar(), datePartScalar(),
+		fromSeconds(), epochScalar(),
+		scaled("epoch_ms", "Milliseconds since 1970 as a TIMESTAMP, or of one.", "epoch_ms(make_timestamp(1970, 1, 1, 0, 0, 1)) = 1000", 1000, "timestamp_millis"),
+		scaled("epoch_us", "Microseconds since 1970 as a TIMESTAMP, or of one.", "epoch_us(make_timestamp(1970, 1, 1, 0, 0, 1)) = 1000000", 1, "timestamp_micros"),
+		dateAddScalar("date_add", "A date moved by days, or a time by an interval; with a unit first, by so many units.", "date_add(make_date(2024, 2, 28), 2) = 2024-03-01", 1, "dateadd", "timestampadd", "adddate"),
+		dateAddScalar("date_sub", "A date moved back by days, or a time by an interval.", "date_sub(make_date(2024, 3, 1), 1) = 2024-02-29", -1, "subdate"),
+		addMonthsScalar(), monthsBetweenScalar(), lastDayScalar(),
+		dateDiffScalar(), makeDateScalar(), makeTimestampScalar(),
+		formatScalar(), parseScalar(), toDateScalar(),
+		fromUTCScalar("from_utc_timestamp", "The wall clock of a time zone at an instant, as if it were one of UTC.", "from_utc_timestamp(make_timestamp(2024, 7, 1, 0, 0, 0), 'Europe/Berlin') = 2024-07-01 02:00:00", true),
+		fromUTCScalar("to_utc_timestamp", "The instant at which the wall clock of a time zone shows a time.", "to_utc_timestamp(make_timestamp(2024, 7, 1, 2, 0, 0), 'Europe/Berlin') = 2024-07-01 00:00:00", false),
+		makeIntervalScalar(),
+	}
+	for _, p := range []struct {
+		name, example string
+		part          kernel.Part
+		aliases       []string
+	}{
+		{"year", "year(make_date(2024, 5, 6)) = 2024", kernel.Year, nil},
+		{"quarter", "quarter(make_date(2024, 5, 6)) = 2", kernel.Quarter, nil},
+		{"month", "month(make_date(2024, 5, 6)) = 5", kernel.Month, nil},
+		{"week", "week(make_date(2024, 1, 1)) = 1", kernel.WeekOfYear, []string{"weekofyear"}},
+		{"day", "day(make_date(2024, 5, 6)) = 6", kernel.Day, []string{"dayofmonth"}},
+		{"dayofweek", "dayofweek(make_date(2024, 5, 5)) = 1", kernel.DayOfWeek, nil},
+		{"isodow", "isodow(make_date(2024, 5, 5)) = 7", kernel.ISODayOfWeek, nil},
+		{"dayofyear", "dayofyear(make_date(2024, 12, 31)) = 366", kernel.DayOfYear, nil},
+		{"hour", "hour(make_timestamp(2024, 5, 6, 7, 8, 9)) = 7", kernel.Hour, nil},
+		{"minute", "minute(make_timestamp(2024, 5, 6, 7, 8, 9)) = 8", kernel.Minute, nil},
+		{"second", "second(make_timestamp(2024, 5, 6, 7, 8, 9.5)) = 9", kernel.Second, nil},
+		{"isoyear", "isoyear(make_date(2024, 12, 31)) = 2025", kernel.ISOYear, nil},
+	} {
+		list = append(list, partScalar(p.name, p.example, p.part, p.aliases))
+	}
+	return list
+}
+
+// anyTime takes DATE, TIME and TIMESTAMP as they are.
+var anyTime = class("DATE, TIME or TIMESTAMP", columnar.Timestamp, columnar.IsTemporal)
+
+func batchTime(name, doc, example string, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
+		Result: always(columnar.Timestamp), Volatility: Stable,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
+				return columnar.Constant(env.Mem, columnar.Timestamp, env.Now)
+			}, nil
+		},
+	}}}
+}
+
+func todayScalar() *Scalar {
+	return &Scalar{Name: "current_date", Aliases: []string{"today", "curdate"}, Doc: "The date of the batch in the session time zone.", Example: "current_date() >= make_date(2000, 1, 1) = true", Overloads: []Overload{{
+		Result: always(columnar.Date), Volatility: Stable,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
+				return columnar.Constant(env.Mem, columnar.Date, columnar.FloorDiv(columnar.ToLocal(env.Now, env.Location), columnar.MicrosPerDay))
+			}, nil
+		},
+	}}}
+}
+
+func partScalar(name, example string, part kernel.Part, aliases []string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: "The " + name + " of a date or time, in the session time zone.", Example: example, Overloads: []Overload{{
+		Args: []Matcher{anyTime}, Result: always(columnar.Int32),
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Int32, func(c *call) (arrow.Array, error) {
+				wide := kernel.ExtractTime(c.env.Mem, c.args[0].Array(), part, c.env.Location)
+				defer wide.Release()
+				return kernel.Cast(c.env.Mem, wide, columnar.Int32, kernel.CastOptions{})
+			}), nil
+		},
+	}}}
+}
+
+// parsePart reads the name of a part, or says which there are.
+func parsePart(name string, unit bool) (kernel.Part, error) {
+	p, ok := kernel.ParsePart(name)
+	if ok && (p.IsUnit() || !unit) {
+		return p, nil
+	}
+	known := []string{"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+	if !unit {
+		known = append(known, "dayofweek", "isodow", "dayofyear", "epoch", "isoyear")
+	}
+	return 0, fmt.Errorf("%q is no part of a time%s", name, columnar.DidYouMean(name, known))
+}
+
+// byPart binds a function whose first argument names a part: once if it is a literal,
+// else row by row.
+func byPart(out arrow.DataType, unit bool, constants []arrow.Array, f func(c *call, part kernel.Part) (arrow.Array, error)) (Kernel, error) {
+	if name, ok := constantText(constants, 0); ok {
+		part, err := parsePart(name, unit)
+		if err != nil {
+			return nil, err
+		}
+		return onRows(out, func(c *call) (arrow.Array, error) { return f(c, part) }), nil
+	}
+	return onRows(out, func(c *call) (arrow.Array, error) { return perPart(c, unit, f) }), nil
+}
+
+// perPart computes the rows of each part that occurs and puts them together.
+func perPart(c *call, unit bool, f func(c *call, part kernel.Part) (arrow.Array, error)) (arrow.Array, error) {
+	names := kernel.TextsOf(c.args[0])
+	rowsOf := map[kernel.Part]*columnar.Bitmap{}
+	var parts []kernel.Part
+	which := make([]int, c.rows)
+	for i := range which {
+		which[i] = -1
+		if c.isNull(0, i) || !c.active.Get(i) {
+			continue
+		}
+		part, err := parsePart(string(names.At(i)), unit)
+		if err != nil {
+			return nil, err
+		}
+		if rowsOf[part] == nil {
+			rowsOf[part] = columnar.NewBitmap(c.rows)
+			parts = append(parts, part)
+		}
+		rowsOf[part].Set(i)
+		which[i] = slices.Index(parts, part)
+	}
+	if len(parts) == 0 {
+		return columnar.Nulls(c.env.Mem, c.out, c.rows), nil
+	}
+	var built columnar.Releases
+	defer built.Release()
+	columns := make([]arrow.Array, len(parts))
+	for k, part := range parts {
+		some := *c
+		some.active = rowsOf[part]
+		a, err := f(&some, part)
+		if err != nil {
+			return nil, err
+		}
+		built.Add(a)
+		columns[k] = a
+	}
+	refs := make([]kernel.Ref, c.rows)
+	for i, k := range which {
+		switch {
+		case k < 0:
+			refs[i] = kernel.NoRow
+		case columns[k].Len() == 1: // of a constant
+			refs[i] = kernel.MakeRef(k, 0)
+		default:
+			refs[i] = kernel.MakeRef(k, i)
+		}
+	}
+	return kernel.Gather(c.env.Mem, columns, refs)
+}
+
+func truncateScalar() *Scalar {
+	return &Scalar{Name: "date_trunc", Aliases: []string{"datetrunc"}, Doc: "The beginning of the unit a time lies in, in the session time zone; weeks begin on Monday.", Example: "date_trunc('month', make_timestamp(2024, 5, 6, 7, 8, 9)) = 2024-05-01 00:00:00", Overloads: []Overload{{
+		Args: []Matcher{varchar, timestamp}, Result: always(columnar.Timestamp), Fallible: true,
+		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Timestamp, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
+				return kernel.TruncateTime(c.env.Mem, c.args[1].Array(), unit, c.env.Location), nil
+			})
+		},
+	}}}
+}
+
+func datePartScalar() *Scalar {
+	s := &Scalar{Name: "date_part", Aliases: []string{"datepart", "extract"}, Doc: "A part of a date or time as a whole number, in the session time zone; also written EXTRACT(part FROM x).", Example: "date_part('dayofyear', make_date(2024, 2, 1)) = 32", Overloads: []Overload{{
+		Args: []Matcher{varchar, anyTime}, Result: always(columnar.Int64), Fallible: true,
+		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Int64, false, constants, func(c *call, part kernel.Part) (arrow.Array, error) {
+				return kernel.ExtractTime(c.env.Mem, c.args[1].Array(), part, c.env.Location), nil
+			})
+		},
+	}}}
+	s.Overloads = append(s.Overloads, Overload{
+		Args: []Matcher{varchar, interval}, Result: always(columnar.Int64), Fallible: true,
+		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Int64, false, constants, func(c *call, part kernel.Part) (arrow.Array, error) {
+				in := numbersOf[arrow.MonthDayNanoInterval](c.args[1])
+				return fixedRows(c, func(i int) int64 { return intervalPart(in.at(i), part) })
+			})
+		},
+	})
+	return s
+}
+
+// intervalPart is a part of an interval as it is written: 1 year 2 months 3 days …
+func intervalPart(v arrow.MonthDayNanoInterval, part kernel.Part) int64 {
+	us := v.Nanoseconds / 1000
+	switch part {
+	case kernel.Year:
+		return int64(v.Months / 12)
+	case kernel.Quarter:
+		return int64(v.Months%12)/3 + 1
+	case kernel.Month:
+		return int64(v.Months % 12)
+	case kernel.Week, kernel.WeekOfYear:
+		return int64(v.Days / 7)
+	case kernel.Day, kernel.DayOfYear:
+		return int64(v.Days)
+	case kernel.Hour:
+		return us / columnar.MicrosPerHour
+	case kernel.Minute:
+		return us / columnar.MicrosPerMinute % 60
+	case kernel.Second:
+		return us / columnar.MicrosPerSecond % 60
+	case kernel.Millisecond:
+		return us % columnar.MicrosPerMinute / 1000
+	case kernel.Microsecond:
+		return us % columnar.MicrosPerMinute
+	case kernel.Epoch:
+		return int64(v.Months)*30*86400 + int64(v.Days)*86400 + us/columnar.MicrosPerSecond
+	}
+	return 0
+}
+
+// fromSeconds is to_timestamp: seconds since 1970, or text, with a format if it is
+// not ISO.
+func fromSeconds() *Scalar {
+	seconds := func(m Matcher) Overload {
+		return Overload{Args: []Matcher{m}, Result: always(columnar.Timestamp), Fallible: true, Bind: castTo(columnar.Timestamp)}
+	}
+	return &Scalar{Name: "to_timestamp", Aliases: []string{"timestamp_seconds", "from_unixtime"}, Doc: "Seconds since 1970 as a TIMESTAMP; or a text read as one, in ISO form or in the form of a pattern (see strptime).", Example: "to_timestamp(90.5) = 1970-01-01 00:01:30.500000",
+		Overloads: []Overload{seconds(decimalType), seconds(floatType), seconds(varchar), seconds(timestamp), parseOverload()}}
+}
+
+// castTo binds a function of one argument that is a cast.
+func castTo(to arrow.DataType) func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+	return func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
+			return Cast(env, args[0], to, false, rows, active)
+		}, nil
+	}
+}
+
+func epochScalar() *Scalar {
+	return &Scalar{Name: "unix_timestamp", Aliases: []string{"epoch", "to_unix_timestamp", "unix_seconds"}, Doc: "Whole seconds since 1970 of a time, a date, or a text that reads as one; of the batch if none is given.", Example: "unix_timestamp(make_timestamp(1970, 1, 2, 0, 0, 0)) = 86400", Overloads: []Overload{
+		{Args: []Matcher{timestamp}, Result: always(columnar.Int64), Bind: castTo(columnar.Int64)},
+		{Args: []Matcher{varchar}, Result: always(columnar.Int64), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
+				at, err := Cast(env, args[0], columnar.Timestamp, false, rows, active)
+				if err != nil {
+					return columnar.Datum{}, err
+				}
+				defer at.Release()
+				return Cast(env, at, columnar.Int64, false, rows, active)
+			}, nil
+		}},
+		{Result: always(columnar.Int64), Volatility: Stable, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
+				return columnar.Constant(env.Mem, columnar.Int64, columnar.FloorDiv(env.Now, columnar.MicrosPerSecond))
+			}, nil
+		}},
+	}}
+}
+
+// scaled is a number of units of so many microseconds as TIMESTAMP, and back.
+func scaled(name, doc, example string, micros int64, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{
+		{Args: []Matcher{timestamp}, Result: always(columnar.Int64), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Int64, func(c *call) (arrow.Array, error) {
+				in := numbersOf[int64](c.args[0])
+				return fixedRows(c, func(i int) int64 { return columnar.FloorDiv(in.at(i), micros) })
+			}), nil
+		}},
+		{Args: []Matcher{bigint}, Result: always(columnar.Timestamp), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
+				in := numbersOf[int64](c.args[0])
+				return fallibleRows(c, func(i int) (int64, error) {
+					v := in.at(i)
+					if v > math.MaxInt64/micros || v < math.MinInt64/micros {
+						return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s(%d) overflows TIMESTAMP", name, v)}
+					}
+					return v * micros, nil
+				})
+			}), nil
+		}},
+	}}
+}
+
+// dateAddScalar is a date moved by days or an interval, or a time by units.
+func dateAddScalar(name, doc, example string, sign int64, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{
+		moveDate(date, integerType, 0, 1, sign),
+		moveTime(timestamp, interval, 0, 1, sign),
+		{Args: []Matcher{varchar, bigint, timestamp}, Result: always(columnar.Timestamp), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Timestamp, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
+				n, at := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
+				one, _ := columnar.IntervalUnit(unitWord(unit))
+				return fallibleRows(c, func(i int) (int64, error) {
+					by, err := scaleInterval(one, n.at(i))
+					if err != nil {
+						return 0, err
+					}
+					v, ok := kernel.AddInterval(at.at(i), by, sign, c.env.Location)
+					if !ok {
+						return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s moved by %s overflows TIMESTAMP", columnar.AppendTimestamp(nil, at.at(i), nil), columnar.AppendInterval(nil, by))}
+					}
+					return v, nil
+				})
+			})
+		}},
+	}}
+}
+
+var unitWords = [...]string{"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade", "century", "millennium"}
+
+func unitWord(p kernel.Part) string { return unitWords[p] }
+
+func addMonthsScalar() *Scalar {
+	return &Scalar{Name: "add_months", Doc: "A date moved by months; the day is cut to the length of the month it arrives in.", Example: "add_months(make_date(2024, 1, 31), 1) = 2024-02-29", Overloads: []Overload{{
+		Args: []Matcher{date, bigint}, Result: always(columnar.Date), Fallible: true,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
+				days, months := numbersOf[int32](c.args[0]), numbersOf[int64](c.args[1])
+				return fallibleRows(c, func(i int) (int32, error) {
+					by, err := scaleInterval(arrow.MonthDayNanoInterval{Months: 1}, months.at(i))
+					if err != nil {
+						return 0, err
+					}
+					us, ok := kernel.AddInterval(int64(days.at(i))*columnar.MicrosPerDay, by, 1, nil)
+					d := columnar.FloorDiv(us, columnar.MicrosPerDay)
+					if !ok || int64(int32(d)) != d {
+						return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("a date moved by %d months overflows DATE", months.at(i))}
+					}
+					return int32(d), nil
+				})
+			}), nil
+		},
+	}}}
+}
+
+func monthsBetweenScalar() *Scalar {
+	return &Scalar{Name: "months_between", Doc: "Months from the second time to the first, with a fraction of a month of 31 days; whole if both are the same day of the month or the last.", Example: "months_between(make_date(2024, 3, 31), make_date(2024, 2, 29)) = 1", Overloads: []Overload{{
+		Args: []Matcher{timestamp, timestamp}, Result: always(columnar.Float64),
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Float64, func(c *call) (arrow.Array, error) {
+				a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
+				return fixedRows(c, func(i int) float64 {
+					return monthsBetween(columnar.ToLocal(a.at(i), c.env.Location), columnar.ToLocal(b.at(i), c.env.Location))
+				})
+			}), nil
+		},
+	}}}
+}
+
+func monthsBetween(a, b int64) float64 {
+	ad, bd := columnar.FloorDiv(a, columnar.MicrosPerDay), columnar.FloorDiv(b, columnar.MicrosPerDay)
+	ay, am, aday := columnar.CivilFromDays(ad)
+	by, bm, bday := columnar.CivilFromDays(bd)
+	months := float64((ay-by)*12 + int64(am-bm))
+	if aday == bday || aday == columnar.DaysInMonth(ay, am) && bday == columnar.DaysInMonth(by, bm) {
+		return months
+	}
+	rest := (int64(aday-bday))*columnar.MicrosPerDay + columnar.FloorMod(a, columnar.MicrosPerDay) - columnar.FloorMod(b, columnar.MicrosPerDay)
+	v := months + float64(rest)/float64(31*columnar.MicrosPerDay)
+	return math.Round(v*1e8) / 1e8
+}
+
+func lastDayScalar() *Scalar {
+	return &Scalar{Name: "last_day", Doc: "The last day of the month a date lies in.", Example: "last_day(make_date(2024, 2, 3)) = 2024-02-29", Overloads: []Overload{{
+		Args: []Matcher{date}, Result: always(columnar.Date),
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
+				in := numbersOf[int32](c.args[0])
+				return fixedRows(c, func(i int) int32 {
+					y, m, _ := columnar.CivilFromDays(int64(in.at(i)))
+					return int32(columnar.DaysFromCivil(y, m, columnar.DaysInMonth(y, m)))
+				})
+			}), nil
+		},
+	}}}
+}
+
+// dateDiffScalar is datediff(end, start) in days and datediff(unit, start, end).
+func dateDiffScalar() *Scalar {
+	return &Scalar{Name: "datediff", Aliases: []string{"date_diff", "timestampdiff"}, Doc: "Days from the second date to the first; with a unit first, whole units from the second argument to the third.", Example: "datediff(make_date(2024, 3, 1), make_date(2024, 2, 28)) = 2", Overloads: []Overload{
+		{Args: []Matcher{date, date}, Result: always(columnar.Int32), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) { return daysBetween(), nil }},
+		{Args: []Matcher{timestamp, timestamp}, Result: always(columnar.Int32), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) { return daysBetween(), nil }},
+		{Args: []Matcher{varchar, timestamp, timestamp}, Result: always(columnar.Int64), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Int64, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
+				from, to := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
+				return fixedRows(c, func(i int) int64 { return kernel.CountUnits(from.at(i), to.at(i), unit, c.env.Location) })
+			})
+		}},
+	}}
+}
+
+// daysBetween counts the dates between two times.
+func daysBetween() Kernel {
+	return onRows(columnar.Int32, func(c *call) (arrow.Array, error) {
+		day := func(d columnar.Datum) func(i int) int64 {
+			if d.Type().ID() == arrow.DATE32 {
+				days := numbersOf[int32](d)
+				return func(i int) int64 { return int64(days.at(i)) }
+			}
+			at := numbersOf[int64](d)
+			return func(i int) int64 {
+				return columnar.FloorDiv(columnar.ToLocal(at.at(i), c.env.Location), columnar.MicrosPerDay)
+			}
+		}
+		end, start := day(c.args[0]), day(c.args[1])
+		return fixedRows(c, func(i int) int32 { return int32(end(i) - start(i)) })
+	})
+}
+
+func makeDateScalar() *Scalar {
+	return &Scalar{Name: "make_date", Doc: "The date of a year, month and day.", Example: "make_date(2024, 2, 29) = 2024-02-29", Overloads: []Overload{{
+		Args: []Matcher{bigint, bigint, bigint}, Result: always(columnar.Date), Fallible: true,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
+				y, m, d := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
+				return fallibleRows(c, func(i int) (int32, error) {
+					days, err := civil(y.at(i), m.at(i), d.at(i))
+					return int32(days), err
+				})
+			}), nil
+		},
+	}}}
+}
+
+func civil(y, m, d int64) (int64, error) {
+	if y < -9999 || y > 250_000 || m < 1 || m > 12 || d < 1 || d > int64(columnar.DaysInMonth(y, int(m))) {
+		return 0, fmt.Errorf("there is no date with year %d, month %d, day %d", y, m, d)
+	}
+	return columnar.DaysFromCivil(y, int(m), int(d)), nil
+}
+
+func makeTimestampScalar() *Scalar {
+	return &Scalar{Name: "make_timestamp", Doc: "The instant at which a clock in the session time zone shows a year, month, day, hour, minute and second.", Example: "make_timestamp(2024, 2, 29, 12, 30, 1.5) = 2024-02-29 12:30:01.500000", Overloads: []Overload{{
+		Args: []Matcher{bigint, bigint, bigint, bigint, bigint, double}, Result: always(columnar.Timestamp), Fallible: true,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
+				var n [5]numbers[int64]
+				for k := range n {
+					n[k] = numbersOf[int64](c.args[k])
+				}
+				second := numbersOf[float64](c.args[5])
+				return fallibleRows(c, func(i int) (int64, error) {
+					days, err := civil(n[0].at(i), n[1].at(i), n[2].at(i))
+					if err != nil {
+						return 0, err
+					}
+					h, m, s := n[3].at(i), n[4].at(i), second.at(i)
+					if h < 0 || h > 23 || m < 0 || m > 59 || !(s >= 0 && s < 60) {
+						return 0, fmt.Errorf("there is no time of day %d:%02d:%v", h, m, s)
+					}
+					wall := days*columnar.MicrosPerDay + h*columnar.MicrosPerHour + m*columnar.MicrosPerMinute + int64(math.Round(s*1e6))
+					return columnar.FromLocal(wall, c.env.Location), nil
+				})
+			}), nil
+		},
+	}}}
+}
+
+func fromUTCScalar(name, doc, example string, from bool) *Scalar {
+	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{{
+		Args: []Matcher{timestamp, varchar}, Result: always(columnar.Timestamp), Fallible: true,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
+				at, zones := numbersOf[int64](c.args[0]), kernel.TextsOf(c.args[1])
+				cache := newCompiled(func(name, _ string) (*time.Location, error) { return loadZone(name) })
+				return fallibleRows(c, func(i int) (int64, error) {
+					loc, err := cache.get(zones.At(i), "")
+					if err != nil {
+						return 0, err
+					}
+					if from {
+						return columnar.ToLocal(at.at(i), loc), nil
+					}
+					return columnar.FromLocal(at.at(i), loc), nil
+				})
+			}), nil
+		},
+	}}}
+}
+
+// loadZone finds a time zone by name or offset.
+func loadZone(name string) (*time.Location, error) {
+	if us, ok := columnar.ParseTimestamp("1970-01-01 00:00 "+name, nil); ok && name != "" && (name[0] == '+' || name[0] == '-') {
+		return time.FixedZone(name, int(-us/columnar.MicrosPerSecond)), nil
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "Local" || name == "" {
+		return nil, fmt.Errorf("time zone %q is unknown; name one like Europe/Berlin, UTC or +02:00", name)
+	}
+	return loc, nil
+}
+
+// makeIntervalScalar is make_interval and to_days and the like in one.
+func makeIntervalScalar() *Scalar {
+	return &Scalar{Name: "make_interval", Doc: "So many units of time as an INTERVAL.", Example: "make_interval('hour', 36) = 36:00:00", Overloads: []Overload{{
+		Args: []Matcher{varchar, bigint}, Result: always(columnar.Interval), Fallible: true,
+		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			return byPart(columnar.Interval, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
+				one, _ := columnar.IntervalUnit(unitWord(unit))
+				n := numbersOf[int64](c.args[1])
+				return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) { return scaleInterval(one, n.at(i)) })
+			})
+		},
+	}}}
+}

@@ -1,0 +1,64 @@
+package codec
+
+import "io"
+
+// flushSize is how much text a TextWriter collects before it hands it on.
+const flushSize = 64 << 10
+
+// TextWriter is the lower half of a writer of lines: it collects, compresses and
+// counts them.
+type TextWriter struct {
+	w       io.WriteCloser
+	counter *counter
+	buf     []byte
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// NewTextWriter writes to w, which it never closes.
+func NewTextWriter(w io.Writer, c Compression) (*TextWriter, error) {
+	count := &counter{w: w}
+	out, err := c.NewWriter(count)
+	if err != nil {
+		return nil, err
+	}
+	return &TextWriter{w: out, counter: count, buf: make([]byte, 0, flushSize+flushSize/4)}, nil
+}
+
+// Buffer is the text not yet handed on. Append to it and give it to Took.
+func (t *TextWriter) Buffer() []byte { return t.buf }
+
+// Took takes the buffer back with more text in it.
+func (t *TextWriter) Took(buf []byte) error {
+	t.buf = buf
+	if len(buf) < flushSize {
+		return nil
+	}
+	return t.flush()
+}
+
+func (t *TextWriter) flush() error {
+	_, err := t.w.Write(t.buf)
+	t.buf = t.buf[:0]
+	return err
+}
+
+// Size is the number of bytes written, and still held here, about.
+func (t *TextWriter) Size() int64 { return t.counter.n + int64(len(t.buf)) }
+
+// Close writes what is left and the end of the compressed stream.
+func (t *TextWriter) Close() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.w.Close()
+}

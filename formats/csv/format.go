@@ -1,0 +1,106 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// format implements codec.Format.
+type format struct{ opts Options }
+
+// New makes the format; an error is a *connector.OptionError.
+func New(opts Options) (codec.Format, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	return &format{opts: opts}, nil
+}
+
+func (f *format) Name() string { return "csv" }
+
+// CorruptColumn implements codec.CorruptColumn.
+func (f *format) CorruptColumn() string { return f.opts.CorruptColumn }
+
+// Extension is .csv, or .tsv for a tab, with the ending of the compression.
+func (f *format) Extension() string {
+	ext := ".csv"
+	if f.opts.isTSV() {
+		ext = ".tsv"
+	}
+	return ext + f.opts.Compression.Extension()
+}
+
+// WithPinned takes the choice Infer or Pin made: header.
+func (f *format) WithPinned(pinned map[string]string) (codec.Format, error) {
+	opts := f.opts
+	for k, v := range pinned {
+		if k != "header" {
+			return nil, fmt.Errorf("format csv pins no option %q", k)
+		}
+		if err := opts.setHeader(v); err != nil {
+			return nil, fmt.Errorf("pinned header %q: %w", v, err)
+		}
+	}
+	return New(opts)
+}
+
+// extension is the ending of a file's name without what compression added.
+func extension(name string) string {
+	name = strings.ToLower(name)
+	if c := codec.CompressionOf(name); c != codec.CompressionNone {
+		name = strings.TrimSuffix(name, c.Extension())
+	}
+	return path.Ext(name)
+}
+
+// Units divides f into ranges that are read apart.
+func (f *format) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	scan, err := f.newScan(file, schema, req)
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := codec.Ranges(file, f.opts.Compression, f.opts.Encoding, req.SplitBytes, func([]byte) bool {
+		return len(scan.d.delimiter) == 1
+	})
+	if err != nil {
+		return nil, err
+	}
+	scan.chain = newChain(file, &scan.d, ranges)
+	units := make([]connector.Unit, len(ranges))
+	for i, r := range ranges {
+		units[i] = &unit{scan: scan, index: i, r: r}
+	}
+	return units, nil
+}
+
+// unit is one range of a file.
+type unit struct {
+	scan  *scan
+	index int
+	r     codec.Range
+}
+
+func (u *unit) Name() string {
+	if !u.r.Divided {
+		return u.scan.file.Path
+	}
+	return fmt.Sprintf("%s[%d:%d]", u.scan.file.Path, u.r.Start, u.r.End)
+}
+
+func (u *unit) Bytes() int64 { return u.r.End - u.r.Start }
+
+func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return u.scan.open(u)
+}

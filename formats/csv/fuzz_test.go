@@ -1,0 +1,138 @@
+package csv
+
+import (
+	stdcsv "encoding/csv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/codec/codectest"
+)
+
+// seeds are texts that once were, or might be, read wrongly.
+var seeds = []string{
+	"a,b,c\n1,2,3\n", "a\r\nb\rc\n", "\"a\"\"b\",c\n\"x\ny\",z\n", "\"open,\n1,2", "a,\"b\"c,d\n", "\"\"\"\"\n,\n",
+	"\xEF\xBB\xBF\"a\",b\n", "a,b\r\n\"\r\n\",\"\r\"\r\n", "\"a\"\r\r\n\"b\"", "x\"y\"z,\"q\"\"\n", "\"\",\"\"\n\"\"\n", ",\"\",\n\n\n,,\n",
+}
+
+// oracle reads text as encoding/csv does; ok is false where the two differ on
+// purpose: it refuses stray quotes, and changes line ends inside quotes; \x01 is null here.
+func oracle(text string) (records [][]string, ok bool) {
+	if strings.ContainsAny(text, "\r\x01") || !utf8.ValidString(text) || strings.HasPrefix(text, "\uFEFF") {
+		return nil, false
+	}
+	r := stdcsv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord = -1
+	for {
+		record, err := r.Read()
+		if err == io.EOF {
+			return records, true
+		}
+		if err != nil {
+			return nil, false
+		}
+		records = append(records, record)
+	}
+}
+
+// FuzzRead compares with encoding/csv, and one way of dividing a file with another.
+func FuzzRead(f *testing.F) {
+	for i, s := range seeds {
+		f.Add(s, int64(i*3), uint8(i))
+	}
+	columns := columnar.NewSchema(columnar.Field("x", columnar.String), columnar.Field("y", columnar.String))
+	f.Fuzz(func(t *testing.T, text string, split int64, variant uint8) {
+		if len(text) > 2000 {
+			return // dividing it into the smallest ranges takes long
+		}
+		o := Options{Header: HeaderNo, NullValue: "\x01", NoQuote: variant%7 == 6}
+		if variant%5 == 4 {
+			o.Escape = `\`
+		}
+		read := func(s codectest.Scan) []string {
+			rows, err := codectest.Read(t, newFormat(t, o), codectest.File(t, "x.csv", []byte(text)), columns, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rows
+		}
+		whole := read(codectest.Scan{})
+		divided := read(codectest.Scan{SplitBytes: split%64 + 1, Backwards: variant%2 == 1, BatchRows: int(variant % 3)})
+		if !slices.Equal(whole, divided) {
+			t.Fatalf("whole %q, divided %q", whole, divided)
+		}
+		if records, ok := oracle(text); ok && o.Escape == "" && !o.NoQuote {
+			var want []string
+			for _, r := range records {
+				r = append(r, codectest.Null)[:2]
+				want = append(want, strings.Join(r, "|"))
+			}
+			if !slices.Equal(whole, want) && len(whole)+len(want) > 0 {
+				t.Fatalf("%q, encoding/csv has %q", whole, want)
+			}
+		}
+	})
+}
+
+// TestRandomTexts is FuzzRead with texts made of the bytes that matter.
+func TestRandomTexts(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	columns := columnar.NewSchema(columnar.Field("x", columnar.String), columnar.Field("y", columnar.String))
+	const alphabet = "\"\"\",,\n\n\rab\\"
+	for range 3000 {
+		text := make([]byte, r.IntN(60))
+		for i := range text {
+			text[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		o := Options{Header: HeaderNo}
+		if r.IntN(4) == 0 {
+			o.Escape = `\`
+		}
+		f := newFormat(t, o)
+		file := codectest.File(t, "x.csv", text)
+		whole, err := codectest.Read(t, f, file, columns, codectest.Scan{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			s := codectest.Scan{SplitBytes: int64(4 + r.IntN(20)), Backwards: r.IntN(2) == 0, BatchRows: r.IntN(4)}
+			divided, err := codectest.Read(t, f, file, columns, s)
+			if err != nil || !slices.Equal(whole, divided) {
+				t.Fatalf("%q, %+v:\n%q\n%q %v", text, s, whole, divided, err)
+			}
+		}
+		if records, ok := oracle(string(text)); ok && o.Escape == "" {
+			if len(records) != len(whole) {
+				t.Fatalf("%q: %q, encoding/csv has %q", text, whole, records)
+			}
+		}
+	}
+}
+
+// FuzzInfer must not fail on any bytes.
+func FuzzInfer(f *testing.F) {
+	for i, s := range seeds {
+		f.Add([]byte(s), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, variant uint8) {
+		o := Options{Header: Header(variant % 3), Mode: codec.Mode(variant / 3 % 3), UnionByName: variant > 100}
+		file := codectest.File(t, "x.csv", text)
+		inferred, ok, err := newFormat(t, o).Infer(t.Context(), []codec.File{file})
+		if err != nil || !ok {
+			return
+		}
+		pinned, err := newFormat(t, o).WithPinned(inferred.Pinned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codectest.Read(t, pinned, file, inferred.Schema, codectest.Scan{}); err != nil && o.Mode != codec.Fail {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package csv
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/codec/cells"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// texts are the fields of a record as text.
+func texts(rules *cells.Rules, buf []byte, record []cells.Cell) []string {
+	out := make([]string, len(record))
+	for i, c := range record {
+		text, _ := rules.AppendText(nil, buf, c)
+		out[i] = string(text)
+	}
+	return out
+}
+
+// looksLikeHeader is header = auto without declared columns: no field is a number, a
+// date or empty, and the names are distinct.
+func looksLikeHeader(rules *cells.Rules, record []string) bool {
+	seen := map[string]bool{}
+	for _, name := range record {
+		if name == "" || seen[strings.ToLower(name)] {
+			return false
+		}
+		seen[strings.ToLower(name)] = true
+		switch rules.Classify([]byte(name)) {
+		case cells.Integer, cells.Number, cells.Date, cells.Timestamp:
+			return false
+		}
+		// Digits that stay text as values, such as 007, make no name either.
+		if _, ok := columnar.ParseFloat(name, 64); ok && strings.ContainsAny(name, "0123456789") {
+			return false
+		}
+	}
+	return len(record) > 0
+}
+
+// holdsName is header = auto with declared columns: one of their names is there.
+func holdsName(record []string, columns []string) bool {
+	for _, field := range record {
+		for _, name := range columns {
+			if strings.EqualFold(field, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// columnNames are the names a header gives: _c0, _c1, … where it is empty, and the
+// position added to names that occur twice, as Spark does. They are distinct.
+func columnNames(header []string) []string {
+	count := map[string]int{}
+	for _, name := range header {
+		count[strings.ToLower(name)]++
+	}
+	names := make([]string, len(header))
+	taken := map[string]bool{}
+	for i, name := range header {
+		if name == "" {
+			name = "_c" + strconv.Itoa(i)
+		} else if count[strings.ToLower(name)] > 1 {
+			name += strconv.Itoa(i)
+		}
+		for taken[strings.ToLower(name)] {
+			name += "_"
+		}
+		taken[strings.ToLower(name)] = true
+		names[i] = name
+	}
+	return names
+}
+
+// numberedNames are the names of n columns without a header.
+func numberedNames(n int) []string { return columnNames(make([]string, n)) }
+
+// isHeader decides about the first record of a file.
+func (sc *scan) isHeader(record []string) bool {
+	switch sc.opts.Header {
+	case HeaderYes:
+		return true
+	case HeaderNo:
+		return false
+	}
+	if sc.columns.Declared {
+		return holdsName(record, sc.names)
+	}
+	return looksLikeHeader(sc.rules, record)
+}
+
+// layout says where the fields of a file's records go.
+type layout struct {
+	hasHeader bool
+	fields    int   // fields of a record
+	field     []int // of each column of the source: its field, -1 if the file has none
+}
+
+// match finds the columns in the first record of a file; nil is a file without one.
+func (sc *scan) match(first []string) (*layout, error) {
+	l := &layout{field: make([]int, sc.columns.Schema.NumFields())}
+	for i := range l.field {
+		l.field[i] = -1
+	}
+	if first == nil {
+		l.fields = 1
+		return l, nil
+	}
+	if l.hasHeader = sc.isHeader(first); !l.hasHeader {
+		for f, c := range sc.content {
+			l.field[c] = f
+		}
+		l.fields = max(len(sc.content), 1)
+		return l, nil
+	}
+	names := columnNames(first)
+	l.fields = len(names)
+	if sc.byName() {
+		for i, c := range sc.content {
+			l.field[c] = find(names, sc.names[i])
+		}
+		return l, nil
+	}
+	for i, c := range sc.content {
+		if i >= len(names) || !strings.EqualFold(names[i], sc.names[i]) {
+			return nil, sc.headerError(names, i)
+		}
+		l.field[c] = i
+	}
+	if len(names) > len(sc.content) {
+		return nil, sc.headerError(names, len(sc.content))
+	}
+	return l, nil
+}
+
+// byName says whether columns are found by the names in the header.
+func (sc *scan) byName() bool {
+	return sc.opts.UnionByName || !sc.columns.Declared && sc.columns.Evolution != codec.EvolveFail
+}
+
+// find is the position of name: an exact match wins, then one without regard to case.
+func find(names []string, name string) int {
+	folded := -1
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+		if folded < 0 && strings.EqualFold(n, name) {
+			folded = i
+		}
+	}
+	return folded
+}
+
+// headerError says where header and columns part.
+func (sc *scan) headerError(names []string, i int) error {
+	e := &connector.RecordError{File: sc.file.Path, Line: 1}
+	remedy := "set union_by_name = true to find columns by name"
+	if !sc.columns.Declared {
+		remedy += ", or schema_evolution = 'ignore' or 'add'"
+	}
+	switch {
+	case i >= len(sc.names):
+		e.Column = names[i]
+		e.Reason = fmt.Sprintf("the header has a column that the source has not; %s", remedy)
+	case i >= len(names):
+		e.Column = sc.names[i]
+		e.Reason = fmt.Sprintf("the header has no such column; %s", remedy)
+	default:
+		e.Column = sc.names[i]
+		e.Reason = fmt.Sprintf("the header has %q in its place; %s", names[i], remedy)
+	}
+	return e
+}

@@ -1,0 +1,454 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// sweepFiles is how many files of a sweep are looked at per trigger.
+const sweepFiles = 20000
+
+// Target implements connector.Source.
+func (s *Source) Target(ctx context.Context) (connector.Offset, error) {
+	if err := s.refresh(ctx); err != nil {
+		return "", err
+	}
+	p := position{Batch: s.last}
+	if len(s.pending) > 0 {
+		p.Listing = s.listing
+	}
+	return p.offset(), nil
+}
+
+// LatestOffset implements connector.Source.
+func (s *Source) LatestOffset(ctx context.Context, start connector.Offset, limit connector.Limit) (connector.Offset, error) {
+	from, err := parseOffset(start)
+	if err != nil {
+		return "", err
+	}
+	if from.Batch > s.last {
+		return "", s.missing(from.Batch)
+	}
+	adopted, err := s.adopt(from.Batch)
+	if err != nil {
+		return "", err
+	}
+	if err := s.refresh(ctx); err != nil {
+		return "", err
+	}
+	end := start
+	if adopted.files > 0 {
+		end = position{Batch: s.last}.offset()
+	}
+	batch, err := s.choose(ctx, limit, adopted)
+	if err != nil || len(batch) == 0 {
+		return end, err
+	}
+	if err := s.putBatch(ctx, batch); err != nil {
+		return "", err
+	}
+	return position{Batch: s.last}.offset(), nil
+}
+
+// taken is how much of a batch is decided.
+type taken struct{ files, bytes int64 }
+
+// adopt takes over the entries that no offset names: a crash came between the log and
+// the offset. They are the first part of the batch, unless a file of them is not what
+// was logged any more: nothing depends on them yet, so they are withdrawn.
+func (s *Source) adopt(from int64) (taken, error) {
+	var t taken
+	from = max(from, s.first)
+	if from >= s.last {
+		return t, nil
+	}
+	stale := false
+	err := s.entries(from, s.last, func(_ int64, e logEntry) error {
+		for _, f := range e.files {
+			changed, _, err := differs(s.o.env.FS, f.FileIdentity)
+			if err != nil {
+				return err
+			}
+			stale = stale || changed
+			t.files++
+			t.bytes += f.Size
+		}
+		return nil
+	})
+	if err != nil || !stale {
+		return t, err
+	}
+	return taken{}, s.withdraw(from)
+}
+
+// refresh brings pending up to date with the disk.
+func (s *Source) refresh(ctx context.Context) error {
+	s.listing++
+	full := s.full
+	begin := s.last < 0 && s.o.options.Starting == StartNew
+	v := visitor{found: s.met}
+	if full {
+		s.o.lister.restart()
+	} else {
+		v.known = s.known
+	}
+	if err := s.grownUp(); err != nil {
+		return err
+	}
+	if err := s.o.lister.list(ctx, v); err != nil {
+		return err
+	}
+	s.full = false
+	if begin {
+		return s.skipPresent()
+	}
+	if full {
+		return nil
+	}
+	return s.sweepSome(ctx)
+}
+
+// known says that a name need not be looked at between sweeps.
+func (s *Source) known(rel string) bool {
+	if s.queued[rel] {
+		return true
+	}
+	r := s.seen.get(rel)
+	return r != nil && !s.isFree(r)
+}
+
+// isFree says that a path was cleaned, or should have been, and may hold a new file.
+// Cleaning trails by one entry.
+func (s *Source) isFree(r *seenRecord) bool {
+	return s.o.options.Clean != CleanOff && r.entry < s.last
+}
+
+// met is told of a file of a listing.
+func (s *Source) met(f foundFile) error {
+	if s.queued[f.rel] {
+		return nil
+	}
+	r := s.seen.get(f.rel)
+	if r == nil {
+		s.enqueue(f)
+		return nil
+	}
+	if r.same(f) {
+		return nil
+	}
+	return s.rewritten(f, r)
+}
+
+// rewritten applies changed_files to a path whose file is not the one that was read.
+func (s *Source) rewritten(f foundFile, r *seenRecord) error {
+	if s.isFree(r) {
+		s.enqueue(f)
+		return nil
+	}
+	switch s.o.options.Changed {
+	case ChangedError:
+		was := f.FileIdentity
+		was.Size, was.ModTime = r.size, r.mtime
+		return &connector.FileChangedError{Path: f.Path, Was: was, Read: true}
+	case ChangedReread:
+		s.enqueue(f)
+	}
+	return nil
+}
+
+// enqueue makes a file wait for its batch, or for its age.
+func (s *Source) enqueue(f foundFile) {
+	s.queued[f.rel] = true
+	s.newest = max(s.newest, f.ModTime)
+	if ageOf(s.o.env.Clock(), f.ModTime) < s.o.options.MinFileAge {
+		s.young = append(s.young, f)
+		return
+	}
+	s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
+}
+
+// grownUp looks again at files that were too young.
+func (s *Source) grownUp() error {
+	young := s.young
+	s.young = nil
+	for _, f := range young {
+		delete(s.queued, f.rel)
+		if err := s.o.lister.file(f.Path, f.rel, false, visitor{found: s.met}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipPresent writes entry 0 of a query that begins with what is new: everything that
+// is there now counts as seen.
+func (s *Source) skipPresent() error {
+	e := logEntry{pinned: map[string]string{pinStarting: "new"}}
+	for _, f := range s.pending {
+		e.files = append(e.files, loggedFile{foundFile: f.foundFile, skipped: true})
+	}
+	for _, f := range s.young {
+		e.files = append(e.files, loggedFile{foundFile: f, skipped: true})
+	}
+	slices.SortFunc(e.files, func(a, b loggedFile) int { return compareFiles(a.foundFile, b.foundFile) })
+	s.pending, s.young = nil, nil
+	clear(s.queued)
+	return s.put(e)
+}
+
+// sweepSome looks at some of the files that were read, for one that was rewritten.
+// When a sweep begins, every directory is read again, too.
+func (s *Source) sweepSome(ctx context.Context) error {
+	now := s.o.env.Clock()
+	if s.sweep.at < 0 {
+		if now.Before(s.sweep.next) {
+			return nil
+		}
+		s.sweep = sweep{next: now.Add(s.o.options.RescanEvery)}
+		s.o.lister.restart()
+	}
+	root, err := s.o.lister.find()
+	if err != nil {
+		return err
+	}
+	for range sweepFiles {
+		if s.sweep.at >= len(s.seen.recs) {
+			s.sweep.at = -1
+			return nil
+		}
+		i := s.sweep.at
+		s.sweep.at++
+		if s.seen.recs[i].entry == gone {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel := s.seen.path(i)
+		if err := s.o.lister.file(join(root.dir, rel), rel, false, visitor{found: s.met}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose takes the files of the next batch out of pending. A file that changed since
+// it was listed may have another place in the order: then all begins anew, a few times.
+func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]loggedFile, error) {
+	s.dropOld()
+	const tries = 3
+	for try := 1; ; try++ {
+		s.sortPending()
+		batch, moved, err := s.chooseOnce(ctx, limit, t, try == tries)
+		if err != nil || !moved {
+			return batch, err
+		}
+	}
+}
+
+// chooseOnce stops at a file that changed, unless accept says to take it as it is;
+// moved says that it did. Then pending is what it was, with the file's new identity.
+func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken, accept bool) (batch []loggedFile, moved bool, err error) {
+	upto := int64(-1) // newest listing that counts, -1: all
+	if limit.Until != "" {
+		until, err := parseOffset(limit.Until)
+		if err != nil {
+			return nil, false, err
+		}
+		upto = until.Listing
+	}
+	var left []pendingFile
+	for i, f := range s.pending {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if upto >= 0 && f.listing > upto {
+			left = append(left, f)
+			continue
+		}
+		if limit.Files > 0 && t.files >= limit.Files || limit.Bytes > 0 && t.files > 0 && t.bytes+f.Size > limit.Bytes {
+			left = append(left, s.pending[i:]...)
+			break
+		}
+		now, ok, err := s.lookAgain(f)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case !ok:
+			s.pending[i].gone = true // it was never read, so it never was
+			continue
+		case now.FileIdentity != f.FileIdentity && !accept:
+			s.pending[i] = now
+			s.pending = slices.DeleteFunc(s.pending, func(p pendingFile) bool { return p.gone })
+			return nil, true, nil
+		}
+		batch = append(batch, loggedFile{foundFile: now.foundFile})
+		t.files++
+		t.bytes += now.Size
+	}
+	s.pending = left
+	return batch, false, nil
+}
+
+// lookAgain is the file as it is now, just before it is logged.
+func (s *Source) lookAgain(f pendingFile) (now pendingFile, ok bool, err error) {
+	err = s.o.lister.file(f.Path, f.rel, false, visitor{found: func(g foundFile) error {
+		now, ok = pendingFile{foundFile: g, listing: f.listing}, true
+		return nil
+	}})
+	if !ok {
+		delete(s.queued, f.rel)
+	}
+	return now, ok, err
+}
+
+// dropOld passes over what max_file_age excludes: older than the newest file by more.
+// It stays queued, so that it is counted once.
+func (s *Source) dropOld() {
+	age := s.o.options.MaxFileAge
+	if age <= 0 {
+		return
+	}
+	before := s.newest - age.Microseconds()
+	s.pending = slices.DeleteFunc(s.pending, func(f pendingFile) bool {
+		if f.ModTime >= before {
+			return false
+		}
+		s.tooOld++
+		s.o.lister.warn("\x00"+f.Path, "%s is older than the newest file by more than max_file_age and is passed over", f.Path)
+		return true
+	})
+}
+
+// putBatch writes the entry of a batch.
+func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
+	files := make([]foundFile, len(batch))
+	for i, f := range batch {
+		files[i] = f.foundFile
+	}
+	restore := func() {
+		for _, f := range files {
+			s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
+		}
+	}
+	e := logEntry{files: batch}
+	if err := s.prepare(ctx, &e, files); err != nil {
+		restore()
+		return err
+	}
+	if err := s.put(e); err != nil {
+		restore()
+		return err
+	}
+	for _, f := range files {
+		delete(s.queued, f.rel)
+	}
+	return nil
+}
+
+// prepare does what must be known before an entry is written: new columns, the
+// choices of the format, contents met before.
+func (s *Source) prepare(ctx context.Context, e *logEntry, files []foundFile) error {
+	o := s.o
+	if o.options.Evolution == codec.EvolveAdd && !o.layout.declared {
+		if err := s.checkGrown(ctx, files); err != nil {
+			return err
+		}
+	}
+	if o.layout.declared && !o.hasFormatPins() {
+		choices, err := o.pinBy(files)
+		if err != nil {
+			return err
+		}
+		for k, v := range choices {
+			if e.pinned == nil {
+				e.pinned = map[string]string{}
+			}
+			e.pinned[pinFormat+k] = v
+		}
+	}
+	if s.contents == nil {
+		return nil
+	}
+	return s.skipSame(ctx, e)
+}
+
+func (s *Source) checkGrown(ctx context.Context, files []foundFile) error {
+	schema, first, err := s.o.grown(ctx, files)
+	if err != nil || first == "" {
+		return err
+	}
+	pinned := s.Pinned()
+	pinned[pinColumns] = connector.EncodeSchema(schema)
+	return &connector.SchemaGrownError{File: first, Schema: schema, Pinned: pinned}
+}
+
+// skipSame hashes the files and marks those whose content was met before.
+func (s *Source) skipSame(ctx context.Context, e *logEntry) error {
+	met := map[string]bool{}
+	for i := range e.files {
+		f := &e.files[i]
+		hash, err := hashFile(ctx, s.o.env, f.FileIdentity)
+		if err != nil {
+			return err
+		}
+		f.hash, f.skipped = hash, s.contents[hash] || met[hash]
+		met[hash] = true
+	}
+	return nil
+}
+
+func hashFile(ctx context.Context, env *connector.Env, id connector.FileIdentity) (string, error) {
+	f, err := env.FS.Open(id.Path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := newBlockHasher()
+	buf := make([]byte, 1<<18)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := f.Read(buf)
+		h.write(buf[:n])
+		if errors.Is(err, io.EOF) {
+			return h.hash()
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// put writes the next entry of the log.
+func (s *Source) put(e logEntry) error {
+	data, err := e.encode()
+	if err != nil {
+		return err
+	}
+	if err := s.log.Put(s.last+1, data); err != nil {
+		return err
+	}
+	s.remember(s.last+1, e)
+	return nil
+}
+
+func join(root, rel string) string {
+	if root == "." {
+		return rel
+	}
+	if root == "/" {
+		return "/" + rel
+	}
+	return root + "/" + rel
+}
+
+// RescanDue is when the next sweep for rewritten files begins.
+func (s *Source) RescanDue() time.Time { return s.sweep.next }

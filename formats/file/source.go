@@ -1,0 +1,404 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Source delivers each file of a path once, in the order of modification time and
+// path. What was delivered is remembered, exactly and for ever, by its log; seen is
+// the log's image in memory.
+type Source struct {
+	o   *opened
+	log connector.BatchLog
+
+	seen     *seenSet
+	contents map[string]bool // hashes of what was read; only with same_content = 'skip'
+	last     int64           // newest entry of the log, -1: none
+	first    int64           // entry 0 if it only says what to begin after, else -1
+
+	// pending are files that no entry names, in no order; queued has their paths and
+	// those of files passed over for their age.
+	pending []pendingFile
+	queued  map[string]bool
+	young   []foundFile // not yet min_file_age old
+	listing int64       // number of the newest listing
+	full    bool        // the next listing looks at every file
+	sweep   sweep
+	newest  int64 // newest modification time met
+	tooOld  int64 // files passed over by max_file_age
+
+	reading map[int64][]readFile // by entry, for Hashes
+	cleaned int64                // entries up to here were cleaned; below -1: not known
+}
+
+// pendingFile is a file to be read, and the listing that found it.
+type pendingFile struct {
+	foundFile
+	listing int64
+	gone    bool // it vanished while it waited
+}
+
+// sweep looks again at files read long ago, a part at each trigger.
+type sweep struct {
+	next time.Time // when the next one begins
+	at   int       // record to look at next; -1: none is going on
+}
+
+// readFile is a file being read and hashed.
+type readFile struct {
+	path string
+	hash *codec.ContentHash
+}
+
+var (
+	_ connector.Source    = (*Source)(nil)
+	_ connector.FileSet   = (*Source)(nil)
+	_ connector.Describer = (*Source)(nil)
+	_ connector.Limiter   = (*Source)(nil)
+	_ connector.Hasher    = (*Source)(nil)
+)
+
+// OpenSource opens a stream over files. A *connector.NoFilesError says that its
+// columns cannot be known yet.
+func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Source, error) {
+	o, err := open(ctx, formats, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkStream(); err != nil {
+		return nil, err
+	}
+	if err := o.checkClean(); err != nil {
+		return nil, err
+	}
+	o.lister.dirs = map[string]*dirState{}
+	s := &Source{
+		o: o, log: env.Log, seen: newSeenSet(), last: -1, first: -1,
+		queued: map[string]bool{}, full: true, reading: map[int64][]readFile{}, cleaned: -2,
+		sweep: sweep{next: env.Clock().Add(o.options.RescanEvery), at: -1},
+	}
+	if o.options.Same == SameSkip {
+		s.contents = map[string]bool{}
+	}
+	return s, s.load()
+}
+
+// checkClean refuses to clean what is not the user's input, and an archive that would
+// be read as input.
+func (o *opened) checkClean() error {
+	if o.options.Clean == CleanOff {
+		return nil
+	}
+	if info, err := o.env.FS.Stat(path.Join(o.options.Path, controlDir)); err == nil && info.IsDir() {
+		return &connector.OptionError{Key: "clean_source", Reason: o.options.Path + " is the output of a query; its files are not to be cleaned away"}
+	}
+	return nil
+}
+
+// load reads the whole log.
+func (s *Source) load() error {
+	s.seen, s.last, s.first = newSeenSet(), -1, -1
+	if s.contents != nil {
+		clear(s.contents)
+	}
+	if s.log == nil {
+		return errors.New("bug: a source without a log")
+	}
+	latest, err := s.log.Latest()
+	if err != nil || latest < 0 {
+		return err
+	}
+	return s.entries(-1, latest, func(id int64, e logEntry) error {
+		if len(e.pinned) > 0 {
+			if err := s.o.layout.pin(e.pinned, s.o.pinned); err != nil {
+				return err
+			}
+		}
+		s.remember(id, e)
+		return nil
+	})
+}
+
+// entries visits the log entries of (after, upto], with the full paths of their files.
+func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) error) error {
+	root, err := s.o.lister.find()
+	if err != nil {
+		return err
+	}
+	next := after + 1
+	for raw, err := range s.log.Range(after, upto) {
+		if err != nil {
+			return err
+		}
+		if raw.ID != next {
+			return s.missing(next)
+		}
+		next++
+		e, err := decodeLogEntry(raw.Data)
+		if err != nil {
+			return &connector.RefusedError{Path: s.o.env.Checkpoint, Reason: fmt.Sprintf("entry %d", raw.ID), Err: err,
+				Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
+		}
+		for i := range e.files {
+			e.files[i].Path = join(root.dir, e.files[i].rel)
+		}
+		if err := visit(raw.ID, e); err != nil {
+			return err
+		}
+	}
+	if next <= upto {
+		return s.missing(next)
+	}
+	return nil
+}
+
+func (s *Source) missing(id int64) error {
+	return &connector.RefusedError{Path: s.o.env.Checkpoint, Reason: fmt.Sprintf("%s: entry %d of the record of files read is missing", s.Description(), id),
+		Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
+}
+
+// remember adds an entry to what was seen.
+func (s *Source) remember(id int64, e logEntry) {
+	for _, f := range e.files {
+		s.seen.put(f.foundFile, id)
+		s.newest = max(s.newest, f.ModTime)
+		if s.contents != nil && f.hash != "" {
+			s.contents[f.hash] = true
+		}
+	}
+	if e.pinned[pinStarting] != "" {
+		s.first = id
+	}
+	s.last = max(s.last, id)
+}
+
+// Schema implements connector.Source.
+func (s *Source) Schema() *arrow.Schema { return s.o.layout.schema }
+
+// Description implements connector.Describer.
+func (s *Source) Description() string { return "FileSource[" + s.o.options.Path + "]" }
+
+// Limit implements connector.Limiter.
+func (s *Source) Limit() connector.Limit {
+	return connector.Limit{Files: s.o.options.MaxFiles, Bytes: s.o.options.MaxBytes}
+}
+
+// Pinned are the choices that keep the columns as they are, for the checkpoint.
+func (s *Source) Pinned() map[string]string { return maps.Clone(s.o.pinned) }
+
+// TooOld is how many files max_file_age has passed over.
+func (s *Source) TooOld() int64 { return s.tooOld }
+
+// Close implements connector.Source.
+func (s *Source) Close() error { return nil }
+
+// Units implements connector.Source.
+func (s *Source) Units(ctx context.Context, start, end connector.Offset, req connector.ScanRequest) ([]connector.Unit, error) {
+	from, to, err := s.span(start, end)
+	if err != nil {
+		return nil, err
+	}
+	var units []connector.Unit
+	err = s.entries(from, to, func(id int64, e logEntry) error {
+		s.reading[id] = nil
+		hashes := map[string]*codec.ContentHash{}
+		var files []foundFile
+		for _, f := range e.files {
+			if f.skipped {
+				continue
+			}
+			h := codec.NewContentHash(f.Size)
+			hashes[f.rel] = h
+			files = append(files, f.foundFile)
+			s.reading[id] = append(s.reading[id], readFile{f.Path, h})
+		}
+		more, err := s.o.layout.units(ctx, files, req, func(f foundFile) *codec.ContentHash { return hashes[f.rel] })
+		units = append(units, more...)
+		return err
+	})
+	return units, err
+}
+
+// span reads two offsets as a range of entries.
+func (s *Source) span(start, end connector.Offset) (from, to int64, err error) {
+	a, err := parseOffset(start)
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := parseOffset(end)
+	if err != nil {
+		return 0, 0, err
+	}
+	if b.Batch > s.last {
+		return 0, 0, s.missing(b.Batch)
+	}
+	return a.Batch, b.Batch, nil
+}
+
+// Hashes implements connector.Hasher.
+func (s *Source) Hashes(start, end connector.Offset) []connector.FileHash {
+	from, to, err := s.span(start, end)
+	if err != nil {
+		return nil
+	}
+	var out []connector.FileHash
+	for id := from + 1; id <= to; id++ {
+		for _, f := range s.reading[id] {
+			// A file that was not read whole (LIMIT, pruning) has no hash.
+			if sum, err := f.hash.Sum(); err == nil {
+				out = append(out, connector.FileHash{Path: f.path, Hash: sum})
+			}
+		}
+		delete(s.reading, id)
+	}
+	return out
+}
+
+// Files implements connector.FileSet.
+func (s *Source) Files(_ context.Context, start, end connector.Offset) ([]connector.FileIdentity, error) {
+	from, to, err := s.span(start, end)
+	if err != nil {
+		return nil, err
+	}
+	var out []connector.FileIdentity
+	err = s.entries(from, to, func(_ int64, e logEntry) error {
+		for _, f := range e.files {
+			if !f.skipped {
+				out = append(out, f.FileIdentity)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Changed implements connector.FileSet.
+func (s *Source) Changed(ctx context.Context, logged []connector.FileIdentity) ([]connector.FileIdentity, error) {
+	return changedFiles(ctx, s.o.env, logged, readsLines(s.o.layout.format))
+}
+
+// Withdraw implements connector.Source.
+func (s *Source) Withdraw(_ context.Context, start, _ connector.Offset) error {
+	from, err := parseOffset(start)
+	if err != nil {
+		return err
+	}
+	return s.withdraw(max(from.Batch, s.first))
+}
+
+// withdraw forgets every entry after id. Their files are looked for again.
+func (s *Source) withdraw(id int64) error {
+	if id >= s.last {
+		return nil
+	}
+	if err := s.log.Withdraw(id); err != nil {
+		return err
+	}
+	s.full = true
+	s.pending, s.young = nil, nil
+	clear(s.queued)
+	for withdrawn := range s.reading {
+		if withdrawn > id {
+			delete(s.reading, withdrawn)
+		}
+	}
+	// What an entry replaced is known to the log alone, so it is read anew.
+	return s.load()
+}
+
+// Commit implements connector.Source: it cleans the files of (.., end].
+func (s *Source) Commit(ctx context.Context, end connector.Offset) error {
+	to, err := parseOffset(end)
+	if err != nil || s.o.options.Clean == CleanOff {
+		return err
+	}
+	// A process that ended between commit and cleaning left at most its last batches.
+	const lookBack = 8
+	from := s.cleaned
+	if from < -1 {
+		from = max(to.Batch-lookBack, -1)
+	}
+	upto := min(to.Batch, s.last)
+	if upto <= from {
+		return nil
+	}
+	err = s.entries(from, upto, func(_ int64, e logEntry) error {
+		for _, f := range e.files {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := s.clean(f); err != nil {
+				// The file stays remembered, so nothing is read twice.
+				s.o.lister.warn(f.Path, "%s cannot be cleaned away: %v", f.Path, err)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		s.cleaned = upto
+	}
+	return err
+}
+
+// clean archives or deletes a file that is still the one that was read.
+func (s *Source) clean(f loggedFile) error {
+	fsys := s.o.env.FS
+	changed, _, err := differs(fsys, f.FileIdentity)
+	if err != nil || changed {
+		return err
+	}
+	if s.o.options.Clean == CleanDelete {
+		return fsys.Remove(f.Path)
+	}
+	to, err := s.archiveName(f.rel)
+	if err != nil {
+		return err
+	}
+	if err := fsys.MkdirAll(path.Dir(to)); err != nil {
+		return err
+	}
+	return fsys.Rename(f.Path, to)
+}
+
+// archiveName is the file's place in the archive; a name that is taken there gets a
+// number: nothing archived is ever overwritten.
+func (s *Source) archiveName(rel string) (string, error) {
+	name := path.Join(s.o.options.ArchiveDir, rel)
+	ext := path.Ext(name)
+	for n := 0; ; n++ {
+		try := name
+		if n > 0 {
+			try = fmt.Sprintf("%s.%d%s", name[:len(name)-len(ext)], n, ext)
+		}
+		if _, err := s.o.env.FS.Stat(try); err != nil {
+			if isAbsent(err) {
+				return try, nil
+			}
+			return "", err
+		}
+	}
+}
+
+// order compares files in the order they are read in.
+func (s *Source) order(a, b pendingFile) int {
+	if s.o.options.LatestFirst && a.ModTime != b.ModTime {
+		if a.ModTime > b.ModTime {
+			return -1
+		}
+		return 1
+	}
+	return compareFiles(a.foundFile, b.foundFile)
+}
+
+func (s *Source) sortPending() { slices.SortFunc(s.pending, s.order) }

@@ -1,0 +1,437 @@
+package json
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/codec/cells"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// chunkRows is how many records are scanned before their columns are filled: few
+// enough that text and cells are still in cache.
+const chunkRows = 1024
+
+// scan is what the units of one file share.
+type scan struct {
+	opts    *Options
+	rules   *cells.Rules
+	file    codec.File
+	columns codec.Columns
+	req     connector.ScanRequest
+	wanted  []int
+	schema  *arrow.Schema
+	// checkAll: columns nobody asked for are read too, for what is wrong with them.
+	checkAll bool
+}
+
+func (f *format) newScan(file codec.File, columns codec.Columns, req connector.ScanRequest) (*scan, error) {
+	sc := &scan{opts: &f.opts, rules: f.rules, file: file, columns: columns, req: req, wanted: req.Columns,
+		schema: columnar.Select(columns.Schema, req.Columns)}
+	if sc.wanted == nil {
+		sc.wanted = make([]int, columns.Schema.NumFields())
+		for i := range sc.wanted {
+			sc.wanted[i] = i
+		}
+	}
+	if sc.req.BatchRows <= 0 {
+		sc.req.BatchRows = columnar.DefaultBatchRows
+	}
+	if sc.req.Mem == nil {
+		sc.req.Mem = memory.DefaultAllocator
+	}
+	for i, field := range columns.Schema.Fields() {
+		if i == columns.CorruptColumn && field.Type.ID() != arrow.STRING {
+			return nil, fmt.Errorf("corrupt_column %s is %s; it must be VARCHAR", field.Name, columnar.TypeName(field.Type))
+		}
+		if !Readable(field.Type) {
+			return nil, fmt.Errorf("column %s: %s cannot be read from JSON; declare it VARCHAR and cast it", field.Name, columnar.TypeName(field.Type))
+		}
+	}
+	sc.checkAll = f.opts.Mode != codec.Permissive || columns.CorruptColumn >= 0 && slices.Contains(sc.wanted, columns.CorruptColumn)
+	return sc, nil
+}
+
+// open starts reading a unit.
+func (sc *scan) open(u *unit) (columnar.Reader, error) {
+	in, err := codec.OpenInput(codec.InputSpec{File: sc.file, Range: u.r, Compression: sc.opts.Compression,
+		Encoding: sc.opts.Encoding, Mode: sc.opts.Mode, Stats: sc.req.Stats})
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{scan: sc, in: in, root: &node{kind: object}}
+	if err = r.plant(); err == nil {
+		r.rec, err = newRecords(in, sc.opts.Multiline, u.r)
+	}
+	if err != nil {
+		r.Close()
+		return nil, r.explain(err)
+	}
+	return r, nil
+}
+
+// reader reads one unit.
+type reader struct {
+	*scan
+	in      *codec.Input
+	rec     *records
+	root    *node
+	out     []*node // of wanted, in order
+	hidden  []*node // read only for what is wrong with them
+	corrupt *node
+
+	// The records of the chunk.
+	start, end []int
+	problems   []problem
+
+	rows   int // in the batch being filled
+	failed error
+}
+
+// problem is what is wrong with a record: it is no JSON, or node holds a value of
+// another kind in its row at.
+type problem struct {
+	row  int32
+	node *node
+	at   int32
+}
+
+// plant makes the tree of the columns that are read.
+func (r *reader) plant() error {
+	byColumn := map[int]*node{}
+	grow := func(c int) (*node, error) {
+		field := r.columns.Schema.Field(c)
+		n, err := newNode(r.req.Mem, field.Name, field.Type, r.rules)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", field.Name, err)
+		}
+		byColumn[c] = n
+		if c == r.columns.CorruptColumn {
+			r.corrupt = n
+			return n, nil
+		}
+		n.parent = r.root
+		r.root.children = append(r.root.children, n)
+		return n, nil
+	}
+	for _, c := range r.wanted {
+		n := byColumn[c]
+		if n == nil {
+			var err error
+			if n, err = grow(c); err != nil {
+				return err
+			}
+		}
+		r.out = append(r.out, n)
+	}
+	if r.checkAll {
+		for c := range r.columns.Schema.NumFields() {
+			if byColumn[c] == nil && c != r.columns.CorruptColumn {
+				n, err := grow(c)
+				if err != nil {
+					return err
+				}
+				r.hidden = append(r.hidden, n)
+			}
+		}
+	}
+	r.root.learn()
+	return nil
+}
+
+func (r *reader) Schema() *arrow.Schema { return r.schema }
+
+// Next fills a batch.
+func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.failed != nil {
+		return nil, r.failed
+	}
+	for !r.rec.done && !codec.BatchFull(r.rows, r.req.BatchRows, r.root.textBytes()) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.cut(min(chunkRows, r.req.BatchRows-r.rows)); err != nil {
+			return nil, r.fail(r.explain(err))
+		}
+		if err := r.fill(); err != nil {
+			return nil, r.fail(err)
+		}
+	}
+	if r.rows == 0 {
+		if err := r.in.Finish(); err != nil {
+			return nil, r.fail(err)
+		}
+		return nil, r.fail(io.EOF)
+	}
+	return r.batch(), nil
+}
+
+func (r *reader) fail(err error) error {
+	r.failed = err
+	return err
+}
+
+// cut scans up to most records into the tree.
+func (r *reader) cut(most int) error {
+	r.start, r.end, r.problems = r.start[:0], r.end[:0], r.problems[:0]
+	for len(r.start) < most {
+		p, isBad, err := r.rec.next(len(r.start) > 0)
+		if err != nil || p < 0 {
+			return err
+		}
+		end, ok, isObject := p, false, r.rec.buf[p] == '{'
+		switch {
+		case isBad:
+		case isObject:
+			end, ok = r.rec.object(r.root, p)
+		default:
+			end, ok = r.rec.skip(p)
+		}
+		if !isBad && r.rec.unfinished(end) && !(ok && isObject) {
+			r.root.truncate(len(r.start))
+			if len(r.start) > 0 {
+				return nil
+			}
+			if err := r.rec.more(p); err != nil {
+				return err
+			}
+			continue
+		}
+		if ok {
+			r.rec.took(end)
+		} else {
+			r.root.truncate(len(r.start))
+			end = r.rec.broken(p)
+		}
+		if ok && isObject {
+			r.start = append(r.start, p)
+			r.end = append(r.end, end)
+		} else if err := r.malformed(p, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// malformed does what the mode says about the record [start, end), which is no JSON
+// object.
+func (r *reader) malformed(start, end int) error {
+	describe := func() connector.RecordError { return r.describeRecord(start, end) }
+	switch r.opts.Mode {
+	case codec.Fail:
+		e := describe()
+		return &e
+	case codec.Drop:
+		codec.CountMalformed(r.req.Stats, describe)
+		return nil
+	}
+	r.problems = append(r.problems, problem{row: int32(len(r.start))})
+	r.root.appendNothing(rowNull)
+	r.start = append(r.start, start)
+	r.end = append(r.end, end)
+	return nil
+}
+
+// fill appends the records of the chunk to the batch.
+func (r *reader) fill() error {
+	kept := len(r.start)
+	if kept == 0 {
+		return nil
+	}
+	buf := r.rec.buf
+	r.root.flushChildren(buf, r.report)
+	if len(r.problems) > 0 {
+		var err error
+		if kept, err = r.handleProblems(); err != nil {
+			return err
+		}
+	}
+	r.fillCorrupt(buf, kept)
+	r.root.clear()
+	for _, n := range r.hidden {
+		n.cut(0)
+	}
+	r.rows += kept
+	return nil
+}
+
+func (r *reader) report(n *node, row int32) {
+	r.problems = append(r.problems, problem{n.rootRow(row), n, row})
+}
+
+// handleProblems does what the mode says; it returns how many records remain.
+func (r *reader) handleProblems() (kept int, err error) {
+	slices.SortStableFunc(r.problems, func(a, b problem) int { return cmp.Compare(a.row, b.row) })
+	if r.opts.Mode == codec.Fail {
+		e := r.describe(r.problems[0])
+		return 0, &e
+	}
+	last := int32(-1)
+	for _, p := range r.problems {
+		if p.row != last {
+			codec.CountMalformed(r.req.Stats, func() connector.RecordError { return r.describe(p) })
+			last = p.row
+		}
+	}
+	if r.opts.Mode == codec.Drop {
+		return r.drop(), nil
+	}
+	return len(r.start), nil
+}
+
+// drop fills the chunk again without the records that have a problem.
+func (r *reader) drop() (kept int) {
+	for _, c := range r.root.children {
+		if slices.Contains(r.hidden, c) {
+			c.cut(0)
+		} else {
+			c.cut(r.rows)
+		}
+	}
+	bad := make([]bool, len(r.start))
+	for _, p := range r.problems {
+		bad[p.row] = true
+	}
+	r.root.clear()
+	for i, p := range r.start {
+		if !bad[i] {
+			r.rec.depth = 0
+			r.rec.object(r.root, p)
+			kept++
+		}
+	}
+	r.root.flushChildren(r.rec.buf, func(*node, int32) {})
+	return kept
+}
+
+// fillCorrupt fills the corrupt column: with the text of the records that have a
+// problem.
+func (r *reader) fillCorrupt(buf []byte, kept int) {
+	if r.corrupt == nil {
+		return
+	}
+	slot := r.corrupt.cells[:0]
+	for range kept {
+		slot = append(slot, cells.Absent)
+	}
+	if r.opts.Mode == codec.Permissive {
+		for _, p := range r.problems {
+			plainText(buf[r.start[p.row]:r.end[p.row]])
+			slot[p.row] = cells.Quoted(r.start[p.row], r.end[p.row])
+		}
+	}
+	r.corrupt.column.Append(buf, slot)
+	r.corrupt.cells = slot[:0]
+}
+
+// plainText overwrites what is not UTF-8 by ?. The other columns have been filled.
+func plainText(text []byte) {
+	if utf8.Valid(text) {
+		return
+	}
+	for i := 0; i < len(text); {
+		c, n := utf8.DecodeRune(text[i:])
+		if c == utf8.RuneError && n == 1 {
+			text[i] = '?'
+		}
+		i += n
+	}
+}
+
+// describe says what is wrong with a record of the chunk, and where it stands.
+func (r *reader) describe(p problem) connector.RecordError {
+	if p.node == nil {
+		return r.describeRecord(r.start[p.row], r.end[p.row])
+	}
+	e := connector.RecordError{File: r.file.Path, Line: r.line(r.start[p.row]), Column: p.node.path()}
+	if p.node.kind == leaf {
+		e.Reason = r.rules.Misfit(r.rec.buf, p.node.cells[p.at], p.node.dt)
+	} else {
+		e.Reason = "the value is no " + columnar.TypeName(p.node.dt)
+	}
+	return e
+}
+
+// describeRecord says why a text is no record: in the words of the strict decoder.
+func (r *reader) describeRecord(start, end int) connector.RecordError {
+	e := connector.RecordError{File: r.file.Path, Line: r.line(start), Reason: "the record is not an object"}
+	if err := strict(r.rec.buf[start:end]); err != nil {
+		var syntax *jsontext.SyntacticError
+		e.Reason = "the record is not JSON"
+		if errors.As(err, &syntax) {
+			e.Reason = fmt.Sprintf("the record is not JSON: %v", syntax.Err)
+		}
+		e.Err = err
+	}
+	return e
+}
+
+// strict is what the strict decoder thinks of a text.
+func strict(text []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	for {
+		if err := d.SkipValue(); err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func (r *reader) line(at int) int64 { return r.in.Line(r.in.Offset(at)) }
+
+// explain names file and line of a record that is too large to be read.
+func (r *reader) explain(err error) error {
+	if errors.Is(err, codec.ErrRecordSize) {
+		return &connector.RecordError{File: r.file.Path, Line: r.line(r.in.Lo()), Reason: err.Error(), Err: err}
+	}
+	return err
+}
+
+// batch hands the filled columns over.
+func (r *reader) batch() arrow.RecordBatch {
+	arrays := make([]arrow.Array, len(r.out))
+	finished := map[*node]arrow.Array{}
+	for i, n := range r.out {
+		if a := finished[n]; a != nil {
+			a.Retain()
+			arrays[i] = a
+			continue
+		}
+		arrays[i] = n.finish()
+		finished[n] = arrays[i]
+	}
+	b := array.NewRecordBatch(r.schema, arrays, int64(r.rows))
+	for _, a := range arrays {
+		a.Release()
+	}
+	codec.CountRows(r.req.Stats, r.rows)
+	r.rows = 0
+	return b
+}
+
+// Close releases everything. It may be called more than once.
+func (r *reader) Close() error {
+	r.root.release()
+	if r.corrupt != nil {
+		r.corrupt.release()
+	}
+	if r.failed == nil {
+		r.failed = io.EOF
+	}
+	return r.in.Close()
+}

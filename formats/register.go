@@ -1,0 +1,138 @@
+package formats
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/console"
+	"github.com/tidemill/tidemill/formats/csv"
+	"github.com/tidemill/tidemill/formats/file"
+	"github.com/tidemill/tidemill/formats/json"
+	"github.com/tidemill/tidemill/formats/memory"
+	"github.com/tidemill/tidemill/formats/noop"
+	"github.com/tidemill/tidemill/formats/parquet"
+	"github.com/tidemill/tidemill/formats/rate"
+	"github.com/tidemill/tidemill/formats/text"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// NewRegistry has every format and connector. Rows of memory sinks and streams are in
+// store.
+func NewRegistry(store *memory.Store) *connector.Registry {
+	r := &connector.Registry{}
+	files := Files()
+	for _, c := range []connector.Connector{
+		Filesystem(files), memory.Connector(store), rate.Connector(), console.Connector(), noop.Connector(),
+	} {
+		if err := r.Add(c); err != nil {
+			panic("bug: " + err.Error())
+		}
+	}
+	r.AddFormats(files.Names()...)
+	return r
+}
+
+// Filesystem is the connector filesystem over the given formats.
+func Filesystem(files file.Formats) connector.Connector {
+	return connector.Connector{
+		Name: "filesystem",
+		Doc:  "files: a file, a directory or a glob; an output directory",
+		Table: func(ctx context.Context, env connector.Env) (connector.Table, error) {
+			return orNil[connector.Table](file.OpenTable(ctx, files, env))
+		},
+		Discover: func(ctx context.Context, env connector.Env) (connector.Discovery, error) {
+			return file.Discover(ctx, files, env)
+		},
+		Source: func(ctx context.Context, env connector.Env) (connector.Source, error) {
+			return orNil[connector.Source](file.OpenSource(ctx, files, env))
+		},
+		Sink: func(ctx context.Context, env connector.Env) (connector.Sink, error) {
+			return orNil[connector.Sink](file.OpenSink(ctx, files, env))
+		},
+	}
+}
+
+// orNil keeps a nil pointer from becoming an interface that is not nil.
+func orNil[I any, T any](v *T, err error) (I, error) {
+	if err != nil {
+		var none I
+		return none, err
+	}
+	return any(v).(I), nil
+}
+
+// Files are the file formats.
+func Files() file.Formats {
+	return file.Formats{
+		{
+			Name: "csv", Extensions: []string{".csv", ".tsv"},
+			ReadKeys: csv.Keys(), WriteKeys: csv.WriteKeys(),
+			New: func(env file.FormatEnv) (codec.Format, error) {
+				o, err := csv.ParseOptions(env.Options)
+				if err != nil {
+					return nil, err
+				}
+				if env.Writing && o.Delimiter == "" && env.Extension == ".tsv" {
+					o.Delimiter = "\t"
+				}
+				o.Location = env.Location
+				return csv.New(o)
+			},
+		},
+		{
+			Name: "json", Extensions: []string{".json", ".jsonl", ".ndjson"},
+			ReadKeys: json.Keys(), WriteKeys: json.WriteKeys(),
+			New: func(env file.FormatEnv) (codec.Format, error) {
+				o, err := json.ParseOptions(env.Options)
+				if err != nil {
+					return nil, err
+				}
+				o.Location = env.Location
+				return json.New(o)
+			},
+		},
+		{
+			Name: "parquet", Extensions: []string{".parquet"},
+			ReadKeys: []string{"mode", "time_zone", "union_by_name"}, WriteKeys: []string{"compression", "row_group_rows"},
+			New: newParquet, RowCount: parquet.RowCount,
+		},
+		{
+			Name: "text", Extensions: []string{".txt", ".log"},
+			ReadKeys: text.Keys(), WriteKeys: text.WriteKeys(),
+			New: func(env file.FormatEnv) (codec.Format, error) {
+				o, err := text.ParseOptions(env.Options)
+				if err != nil {
+					return nil, err
+				}
+				return text.New(o)
+			},
+		},
+	}
+}
+
+// newParquet makes the format parquet. Its columns are always found by name.
+func newParquet(env file.FormatEnv) (codec.Format, error) {
+	options := map[string]string{}
+	for k, v := range env.Options {
+		if k == "union_by_name" {
+			if _, err := connector.ParseBool(v); err != nil {
+				return nil, &connector.OptionError{Key: k, Value: v, HasValue: true, Reason: "it takes true or false"}
+			}
+			continue
+		}
+		options[k] = v
+	}
+	o, err := parquet.ParseOptions(options)
+	if err != nil {
+		var option *connector.OptionError
+		if errors.As(err, &option) {
+			return nil, err
+		}
+		return nil, &connector.OptionError{Reason: err.Error(), Err: err}
+	}
+	if o.TimeZone == nil {
+		o.TimeZone = env.Location
+	}
+	return parquet.New(o)
+}

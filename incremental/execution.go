@@ -1,0 +1,302 @@
+package incremental
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/incremental/state"
+	"github.com/tidemill/tidemill/incremental/stateful"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/optimizer"
+	"github.com/tidemill/tidemill/physical"
+)
+
+// incrementalExecution plans the micro-batches of one query: IncrementalExecution. The
+// logical plan is named and optimized once; each batch plans it over its own data.
+type incrementalExecution struct {
+	cfg       Config
+	analyzed  logical.Node // with the names of states
+	optimized logical.Node
+	streams   []*logical.Stream // each once, in order of first use
+	tables    []*logical.Scan   // bounded tables, each name once
+	operators []*stateful.Operator
+	plan      checkpoint.Plan
+	provider  *state.Provider
+	timings   timings
+}
+
+// newIncrementalExecution prepares a query: names its states, optimizes its plan,
+// describes it for plan.json.
+func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecution, error) {
+	x := &incrementalExecution{cfg: cfg}
+	analyzed, nodes, err := nameStates(cfg.Plan)
+	if err != nil {
+		return nil, err
+	}
+	x.analyzed = analyzed
+	o, err := optimizer.New(&function.Env{Mem: cfg.Mem, Location: cfg.Location}, cfg.DisableRules...)
+	if err != nil {
+		return nil, err
+	}
+	if x.optimized, _, err = o.Optimize(analyzed); err != nil {
+		return nil, err
+	}
+	x.findInputs()
+	for _, n := range nodes {
+		op, err := stateful.Describe(n, cfg.Mode)
+		if err != nil {
+			return nil, err
+		}
+		x.operators = append(x.operators, op)
+	}
+	if x.plan, err = x.describePlan(); err != nil {
+		return nil, err
+	}
+	if dir != nil {
+		x.provider = state.NewProvider(dir, state.Options{
+			Mem: cfg.Mem, Shards: x.shards(), Budget: cfg.Budget, Snapshots: cfg.Snapshots,
+		})
+	}
+	return x, nil
+}
+
+func (x *incrementalExecution) shards() int { return max(x.cfg.Parallel, 1) }
+
+// findInputs lists the streams and bounded tables of the plan.
+func (x *incrementalExecution) findInputs() {
+	streams, tables := map[string]bool{}, map[string]bool{}
+	logical.Walk(x.analyzed, func(n logical.Node) bool {
+		switch s := n.(type) {
+		case *logical.StreamScan:
+			if key := strings.ToLower(s.Stream.Name); !streams[key] {
+				streams[key] = true
+				x.streams = append(x.streams, s.Stream)
+			}
+		case *logical.Scan:
+			if !tables[s.Name] {
+				tables[s.Name] = true
+				x.tables = append(x.tables, s)
+			}
+		}
+		return true
+	})
+}
+
+// describePlan is what of the query its checkpoint depends on.
+func (x *incrementalExecution) describePlan() (checkpoint.Plan, error) {
+	p := checkpoint.Plan{Settings: x.cfg.Settings}
+	for _, op := range x.operators {
+		o, err := op.Checkpoint()
+		if err != nil {
+			return p, err
+		}
+		p.Operators = append(p.Operators, o)
+	}
+	for _, s := range x.streams {
+		p.Sources = append(p.Sources, checkpoint.Source{
+			Name: s.Name, Kind: s.Decl.Connector(), Identity: s.Decl.Options["path"],
+			Schemas: []checkpoint.SourceSchema{{Version: 1, Columns: fields(s.Schema), Options: s.Pinned}},
+		})
+	}
+	return p, nil
+}
+
+func fields(s *arrow.Schema) []checkpoint.Field {
+	out := make([]checkpoint.Field, s.NumFields())
+	for i, f := range s.Fields() {
+		out[i] = checkpoint.Field{Name: f.Name, Type: columnar.TypeName(f.Type), Nullable: f.Nullable}
+	}
+	return out
+}
+
+// evicts says whether a moved watermark may remove state or emit rows.
+func (x *incrementalExecution) evicts() bool {
+	for _, op := range x.operators {
+		if op.Evicts() {
+			return true
+		}
+	}
+	return false
+}
+
+// tableFiles are the bounded tables as they are now, for the log.
+func (x *incrementalExecution) tableFiles(ctx context.Context) ([]checkpoint.TableFiles, error) {
+	var out []checkpoint.TableFiles
+	for _, t := range x.tables {
+		files, ok := t.Table.(connector.FileSet)
+		if !ok {
+			continue
+		}
+		list, err := files.Files(ctx, "", "")
+		if err != nil {
+			return nil, err
+		}
+		entry := checkpoint.TableFiles{Name: t.Name}
+		for _, f := range list {
+			entry.Files = append(entry.Files, checkpoint.InputFile{Path: f.Path, Size: f.Size, ModTime: f.ModTime})
+		}
+		out = append(out, entry)
+	}
+	return out, nil
+}
+
+// unchangedTables makes sure that bounded tables are what was logged.
+func (x *incrementalExecution) unchangedTables(ctx context.Context, entry *checkpoint.OffsetEntry) error {
+	for _, t := range x.tables {
+		files, ok := t.Table.(connector.FileSet)
+		if !ok {
+			continue
+		}
+		for _, logged := range entry.Tables {
+			if logged.Name != t.Name {
+				continue
+			}
+			list := make([]connector.FileIdentity, len(logged.Files))
+			for i, f := range logged.Files {
+				list[i] = f.Identity()
+			}
+			if err := firstChanged(ctx, files, list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// committed tells the states that their new version is believed.
+func (x *incrementalExecution) committed(batchID int64) { x.provider.Committed(batchID + 1) }
+
+// maintain makes snapshots in the background and removes old files: step 6.
+func (x *incrementalExecution) maintain(ctx context.Context, dir *checkpoint.Dir) error {
+	return errors.Join(x.provider.Maintain(ctx), dir.Maintain(x.provider.InUse()...))
+}
+
+// abort forgets what a failed attempt did to the states.
+func (x *incrementalExecution) abort() {
+	if x.provider != nil {
+		x.provider.Abort()
+	}
+}
+
+func (x *incrementalExecution) close() error {
+	if x.provider == nil {
+		return nil
+	}
+	return x.provider.Close()
+}
+
+// batchRun is one attempt at one batch.
+type batchRun struct {
+	exec       *incrementalExecution
+	reader     columnar.Reader
+	scans      map[string]*connector.ScanStats // by stream name
+	eventTimes *EventTimeStats
+	states     []*stateful.Instance
+}
+
+// begin plans the batch of entry and opens it: nothing has been read yet.
+func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, entry *checkpoint.OffsetEntry) (_ *batchRun, err error) {
+	run := &batchRun{exec: x, scans: map[string]*connector.ScanStats{}, eventTimes: &EventTimeStats{}}
+	defer func() {
+		if err != nil {
+			run.release()
+		}
+	}()
+	for _, op := range x.operators {
+		inst, err := op.Open(ctx, x.provider, s.last, stateful.Watermarks{Late: entry.LateWatermark, Evict: entry.EvictionWatermark})
+		if err != nil {
+			return nil, fmt.Errorf("state of %s: %w", op.Name(), err)
+		}
+		run.states = append(run.states, inst)
+	}
+	plan, err := physical.NewPlanner(run.strategies(s, entry)...).Plan(x.optimized)
+	if err != nil {
+		return nil, err
+	}
+	run.reader, err = physical.Run(ctx, plan, &physical.ExecContext{
+		Mem: x.cfg.Mem, Budget: x.cfg.Budget, BatchRows: x.cfg.BatchRows, Parallel: x.shards(),
+		Now: entry.Time, Location: x.cfg.Location, Seed: entry.Seed,
+		ScanStats: func(p *physical.Scan) *connector.ScanStats { return run.scans[p.Spec().Name] },
+	})
+	return run, err
+}
+
+// commitState writes the change files of every operator: version N+1.
+func (r *batchRun) commitState(ctx context.Context) ([]checkpoint.OperatorState, error) {
+	var out []checkpoint.OperatorState
+	for _, s := range r.states {
+		files, err := s.Commit(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, files)
+	}
+	return out, nil
+}
+
+// lateRows are the input rows that operators judged late.
+func (r *batchRun) lateRows() int64 {
+	n := int64(0)
+	for _, s := range r.states {
+		n += s.LateRows()
+	}
+	return n
+}
+
+// side is the rows kept beside the output.
+func (r *batchRun) side() ([]connector.SideOutput, error) { return nil, nil }
+
+// stateProgress reports the operators, that nearest the output first as Spark does.
+func (r *batchRun) stateProgress() []StateOperatorProgress {
+	out := make([]StateOperatorProgress, 0, len(r.states))
+	for i := len(r.states) - 1; i >= 0; i-- {
+		m := r.states[i].Metrics()
+		out = append(out, StateOperatorProgress{
+			OperatorName: m.Kind, Name: m.Name,
+			NumRowsTotal: m.Total, NumRowsUpdated: m.Updated, NumRowsRemoved: m.Removed,
+			AllUpdatesTimeMs: m.UpdateTime.Milliseconds(), AllRemovalsTimeMs: m.RemovalTime.Milliseconds(),
+			CommitTimeMs: m.CommitTime.Milliseconds(), MemoryUsedBytes: m.Bytes,
+			NumRowsDroppedByWatermark: m.Late, NumLateRows: m.Late,
+			NumShufflePartitions: int64(r.exec.shards()), NumStateStoreInstances: int64(r.exec.shards()),
+			CustomMetrics: m.Custom,
+		})
+	}
+	return out
+}
+
+func (r *batchRun) release() {
+	if r.reader != nil {
+		_ = r.reader.Close() // closing twice is allowed; its error was reported
+	}
+	for _, s := range r.states {
+		s.Release()
+	}
+}
+
+// Explain shows the incremental plan of a streaming query: the physical plan with its
+// stateful operators.
+func Explain(plan logical.Node, reg *function.Registry, zone *time.Location, disabled []string) (string, error) {
+	cfg := Config{Plan: plan, Registry: reg, Location: zone, DisableRules: disabled}.withDefaults()
+	x, err := newIncrementalExecution(cfg, nil)
+	if err != nil {
+		return "", err
+	}
+	run := &batchRun{exec: x, scans: map[string]*connector.ScanStats{}, eventTimes: &EventTimeStats{}}
+	for _, op := range x.operators {
+		run.states = append(run.states, op.Unopened())
+	}
+	p, err := physical.NewPlanner(run.strategies(nil, nil)...).Plan(x.optimized)
+	if err != nil {
+		return "", err
+	}
+	return physical.Explain(p), nil
+}

@@ -1,0 +1,260 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/checkpoint"
+)
+
+// Provider opens versions of the states of a query's operators and joins their files in
+// the background. Its methods are used by one goroutine, that of the query's loop.
+type Provider struct {
+	files  Files
+	opts   Options
+	stores map[string]*Store
+
+	mu       sync.Mutex // guards what follows, shared with background work
+	ready    []snapshot // finished, not yet named by a believed version
+	running  []snapshot
+	failed   error
+	believed map[string]checkpoint.OperatorState
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+// snapshot is a file that replaces some.
+type snapshot struct {
+	operator string
+	table    string
+	from     []checkpoint.StateFile
+	file     checkpoint.StateFile
+}
+
+// NewProvider makes a Provider over the state files in files.
+func NewProvider(files Files, opts Options) *Provider {
+	if opts.Mem == nil {
+		opts.Mem = memory.NewGoAllocator()
+	}
+	opts.Shards = max(opts.Shards, 1)
+	p := &Provider{files: files, opts: opts, stores: map[string]*Store{}, believed: map[string]checkpoint.OperatorState{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// Open returns the Store of an operator at the version that state names: the zero
+// OperatorState is version 0, which is empty. A Store that is live at that version is
+// handed back without reading. An Open of another version gives up the one before.
+func (p *Provider) Open(ctx context.Context, spec Spec, state checkpoint.OperatorState) (*Store, error) {
+	if s := p.stores[spec.Operator]; s != nil {
+		if !s.poisoned && !s.dirty && s.version == state.Version && sameState(s.files, state) && s.isFor(spec) {
+			s.dirty = true
+			return s, nil
+		}
+		s.Abort()
+	}
+	s, err := newStore(p, spec)
+	if err != nil {
+		return nil, err
+	}
+	state.Operator = spec.Operator
+	if err := s.load(ctx, cloneState(state)); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.dirty = true
+	p.stores[spec.Operator] = s
+	p.believe(state)
+	return s, nil
+}
+
+// isFor says whether the Store has the tables of spec.
+func (s *Store) isFor(spec Spec) bool {
+	return slices.EqualFunc(s.tables, spec.Tables, func(t *Table, o TableSchema) bool {
+		return t.schema.Name == o.Name && t.schema.MultiRow == o.MultiRow && t.schema.Order == o.Order &&
+			sameFields(t.schema.Key, o.Key) && sameFields(t.schema.Values, o.Values) && len(t.schema.Aggregates) == len(o.Aggregates)
+	})
+}
+
+func sameFields(a, b []arrow.Field) bool {
+	return slices.EqualFunc(a, b, func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
+}
+
+// sameState says whether two lists name the same files. A snapshot in place of the
+// files it was made of is the same.
+func sameState(a, b checkpoint.OperatorState) bool {
+	return slices.EqualFunc(a.Files, b.Files, func(x, y checkpoint.StateFile) bool { return x.Name == y.Name && x.Hash == y.Hash })
+}
+
+func (p *Provider) forget(s *Store) {
+	if p.stores[s.operator] == s {
+		delete(p.stores, s.operator)
+	}
+}
+
+// Abort gives up every Store: see Store.Abort.
+func (p *Provider) Abort() {
+	for _, s := range p.stores {
+		s.Abort()
+	}
+}
+
+// believe notes the newest version that a commit names.
+func (p *Provider) believe(state checkpoint.OperatorState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.believed[state.Operator] = cloneState(state)
+	p.ready = slices.DeleteFunc(p.ready, func(r snapshot) bool {
+		return r.operator == state.Operator && slices.ContainsFunc(state.Files, func(f checkpoint.StateFile) bool { return f.Name == r.file.Name })
+	})
+}
+
+// Committed says that commits/N-1 names version N of every operator: from here on its
+// files may be joined.
+func (p *Provider) Committed(version int64) {
+	for _, s := range p.stores {
+		if s.version == version && !s.poisoned {
+			p.believe(s.files)
+		}
+	}
+}
+
+// adopt replaces files by the snapshots made of them, where those are ready.
+func (p *Provider) adopt(state checkpoint.OperatorState) checkpoint.OperatorState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := cloneState(state)
+	for _, r := range p.ready {
+		if r.operator != state.Operator {
+			continue
+		}
+		list := out.TableFiles(r.table)
+		if len(list) < len(r.from) || !slices.EqualFunc(list[:len(r.from)], r.from, func(a, b checkpoint.StateFile) bool { return a.Name == b.Name && a.Hash == b.Hash }) {
+			continue
+		}
+		files := []checkpoint.StateFile{}
+		put := 0
+		for _, f := range out.Files {
+			if f.Table == r.table && put < len(r.from) {
+				if put++; put == 1 {
+					files = append(files, r.file)
+				}
+				continue
+			}
+			files = append(files, f)
+		}
+		out.Files = files
+	}
+	return out
+}
+
+// Maintain starts to join the files of believed versions into snapshots, where that is
+// due and not under way. The next Commit names them in place of what they were made of.
+// It never looks at live memory. It returns the error of earlier background work.
+func (p *Provider) Maintain(ctx context.Context) error {
+	p.mu.Lock()
+	err := p.failed
+	p.failed = nil
+	var due []snapshot
+	for _, state := range p.believed {
+		for _, table := range tablesOf(state) {
+			list := state.TableFiles(table)
+			if !p.opts.Snapshots.Due(list) || p.busy(state.Operator, table) {
+				continue
+			}
+			s := snapshot{operator: state.Operator, table: table, from: list}
+			s.file = checkpoint.StateFile{Table: table, Kind: checkpoint.Snapshot, To: list[len(list)-1].To}
+			s.file.Name = checkpoint.StateFileName(table, checkpoint.Snapshot, 0, s.file.To)
+			due = append(due, s)
+		}
+	}
+	p.running = append(p.running, due...)
+	p.mu.Unlock()
+	for _, s := range due {
+		if p.opts.Inline {
+			p.join(ctx, s)
+			continue
+		}
+		p.wg.Go(func() { p.join(p.ctx, s) })
+	}
+	if p.opts.Inline && err == nil {
+		p.mu.Lock()
+		err, p.failed = p.failed, nil
+		p.mu.Unlock()
+	}
+	return err
+}
+
+func tablesOf(state checkpoint.OperatorState) []string {
+	var names []string
+	for _, f := range state.Files {
+		if !slices.Contains(names, f.Table) {
+			names = append(names, f.Table)
+		}
+	}
+	return names
+}
+
+// busy says whether a snapshot of the table is being made or waits to be named.
+func (p *Provider) busy(operator, table string) bool {
+	of := func(s snapshot) bool { return s.operator == operator && s.table == table }
+	return slices.ContainsFunc(p.running, of) || slices.ContainsFunc(p.ready, of)
+}
+
+// join makes a snapshot. If the process dies meanwhile, a file is left over that
+// nothing names.
+func (p *Provider) join(ctx context.Context, s snapshot) {
+	file, err := p.writeSnapshot(ctx, s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = slices.DeleteFunc(p.running, func(r snapshot) bool { return r.operator == s.operator && r.table == s.table })
+	switch {
+	case err == nil:
+		s.file = file
+		p.ready = append(p.ready, s)
+	case !errors.Is(err, context.Canceled):
+		p.failed = fmt.Errorf("snapshot of the state of %s: %w", s.operator, err)
+	}
+}
+
+func (p *Provider) writeSnapshot(ctx context.Context, s snapshot) (checkpoint.StateFile, error) {
+	m, err := newMerger(ctx, p.opts.Mem, p.files, s.operator, s.from)
+	if err != nil {
+		return s.file, err
+	}
+	defer m.close()
+	return writeFile(p.files, s.operator, &m.layout, s.file, func(write func(arrow.RecordBatch) error) error {
+		return m.batches(ctx, write)
+	})
+}
+
+// InUse names the files that background work reads or has made and that no commit may
+// name: they must not be removed.
+func (p *Provider) InUse() []checkpoint.OperatorState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []checkpoint.OperatorState
+	for _, s := range slices.Concat(p.running, p.ready) {
+		out = append(out, checkpoint.OperatorState{Operator: s.operator, Files: append(slices.Clone(s.from), s.file)})
+	}
+	return out
+}
+
+// Wait returns when no background work is running.
+func (p *Provider) Wait() { p.wg.Wait() }
+
+// Close ends background work, gives up every Store and returns the error of background
+// work that nobody has seen.
+func (p *Provider) Close() error {
+	p.cancel()
+	p.wg.Wait()
+	p.Abort()
+	return p.failed
+}

@@ -1,0 +1,756 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/columnar/keyenc"
+)
+
+// Flags of a row.
+const (
+	rowTouched uint8 = 1 << iota // changed since the last Commit
+	rowFresh                     // made since the last Commit: no file knows it
+	rowOrdered                   // in the order
+	rowListed                    // the slot is in touched, whatever row it holds now
+)
+
+// probeRows is how many keys are looked up at a time: their scratch stays in cache.
+const probeRows = 1024
+
+// evictRows is how many rows Evict hands out at a time.
+const evictRows = columnar.DefaultBatchRows
+
+// Shard is the part of a Table whose keys fall to it by hash. It works on batches of
+// keys, never on one key. Rows are slots: they stay the same until the next Commit of
+// the Store. A Shard is used by one goroutine at a time, different ones by different
+// goroutines. Arrays it returns are the caller's.
+type Shard struct {
+	schema *TableSchema
+	mem    memory.Allocator
+	codec  *keyenc.Codec // of the key
+	keys   *rowStore
+	values *rowStore
+	accs   []function.Accumulator
+
+	index index
+	order order
+	same  rings           // multi-row: rows of one key
+	seq   segments[int64] // multi-row: the number that stands for the row in files
+	flags segments[uint8]
+
+	live    []uint64 // bitmap of slots
+	n       int      // rows
+	top     int      // slots at or beyond it were never used
+	low     int      // no word of live before it has a free slot
+	room    int      // slots there is memory for
+	accRoom int      // the most slots the accumulators had, if that was more
+	nextSeq int64
+	seqStep int64
+
+	touched []uint32
+	pending []uint32 // rows of a ByValueColumn table that are not ordered yet
+	gone    []tombstones
+	evict   eviction
+
+	pk, pv packed
+	first  [probeRows]uint64
+	enc    keyenc.Keys
+	miss   []uint32
+	budget *columnar.Budget
+	who    string
+	held   int64
+}
+
+// tombstones are the keys (and numbers) of deleted rows that files know.
+type tombstones struct {
+	keys []arrow.Array
+	seq  arrow.Array // multi-row
+	n    int
+}
+
+// eviction is what Evict did since the last Commit.
+type eviction struct {
+	rows   int64
+	bound  int64
+	any    bool
+	broken bool // an iteration was left early
+	err    error
+}
+
+func newShard(schema *TableSchema, opts Options, number, shards int) (*Shard, error) {
+	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), budget: opts.Budget, who: "state table " + schema.Name}
+	var err error
+	if s.keys, err = newRowStore(schema.Key, true); err != nil {
+		return nil, err
+	}
+	if s.values, err = newRowStore(schema.Values, false); err != nil {
+		return nil, err
+	}
+	types := make([]arrow.DataType, len(schema.Key))
+	for i, f := range schema.Key {
+		types[i] = f.Type
+	}
+	if s.codec, err = keyenc.New(types, nil); err != nil {
+		return nil, err
+	}
+	s.flags.width = 1
+	if schema.MultiRow {
+		s.same.links.width, s.seq.width = 1, 1
+	}
+	for _, a := range schema.Aggregates {
+		acc, err := a.New(opts.Mem)
+		if err != nil {
+			s.release()
+			return nil, err
+		}
+		s.accs = append(s.accs, acc)
+	}
+	return s, nil
+}
+
+func (s *Shard) release() {
+	for _, a := range s.accs {
+		a.Release()
+	}
+	s.accs = nil
+	s.dropTombstones()
+	s.budget.Return(s.held)
+	s.held = 0
+}
+
+func (s *Shard) dropTombstones() {
+	for _, t := range s.gone {
+		releaseAll(t.keys)
+		if t.seq != nil {
+			t.seq.Release()
+		}
+	}
+	s.gone = nil
+}
+
+// Len is the number of rows.
+func (s *Shard) Len() int { return s.n }
+
+// Bytes is the memory held.
+func (s *Shard) Bytes() int64 {
+	n := s.keys.bytes() + s.values.bytes() + s.index.bytes() + s.order.bytes() + s.flags.bytes(1) +
+		s.same.links.bytes(8) + s.seq.bytes(8) + int64(cap(s.live))*8 + int64(cap(s.touched)+cap(s.pending))*4
+	for _, a := range s.accs {
+		n += a.Bytes()
+	}
+	return n
+}
+
+// Accumulators are those of the table's Aggregates, indexed by row. Whoever updates
+// them says so with Touch; new rows are neutral.
+func (s *Shard) Accumulators() []function.Accumulator { return s.accs }
+
+// reserve tells the budget what is held.
+func (s *Shard) reserve() error {
+	n := s.Bytes()
+	if n > s.held {
+		if err := s.budget.Reserve(s.who, n-s.held); err != nil {
+			return err
+		}
+	} else {
+		s.budget.Return(s.held - n)
+	}
+	s.held = n
+	return nil
+}
+
+// alloc takes the lowest free slot.
+func (s *Shard) alloc() uint32 {
+	for ; s.low < len(s.live); s.low++ {
+		if w := ^s.live[s.low]; w != 0 {
+			row := s.low<<6 + bits.TrailingZeros64(w)
+			s.live[s.low] |= w & -w
+			s.makeRoom(row + 1)
+			s.n++
+			return uint32(row)
+		}
+	}
+	s.live = append(s.live, 1)
+	row := s.low << 6
+	s.makeRoom(row + 1)
+	s.n++
+	return uint32(row)
+}
+
+// makeRoom makes memory for slots below rows.
+func (s *Shard) makeRoom(rows int) {
+	s.top = max(s.top, rows)
+	if rows <= s.room {
+		return
+	}
+	s.room = max(smallRows, s.room)
+	for s.room < rows {
+		s.room += min(s.room, segmentRows)
+	}
+	s.keys.grow(s.room)
+	s.values.grow(s.room)
+	s.flags.grow(s.room)
+	s.order.links.grow(s.room)
+	s.same.links.grow(s.room)
+	s.seq.grow(s.room)
+	for _, a := range s.accs {
+		a.Resize(s.room)
+	}
+}
+
+// rowsLive ranges over the slots in use.
+func (s *Shard) rowsLive(yield func(row uint32) bool) {
+	for w, word := range s.live {
+		for word != 0 {
+			if !yield(uint32(w<<6 + bits.TrailingZeros64(word))) {
+				return
+			}
+			word &= word - 1
+		}
+	}
+}
+
+// lookUp packs and hashes n keys, and puts the first row of each into rows, noRow for
+// those not found. It returns the positions of the latter.
+func (s *Shard) lookUp(keys []arrow.Array, n int, rows []uint32) ([]uint32, error) {
+	if len(keys) != len(s.schema.Key) {
+		return nil, fmt.Errorf("bug: %d key columns for table %s of %d", len(keys), s.schema.Name, len(s.schema.Key))
+	}
+	if err := s.keys.pack(s.mem, keys, n, &s.pk, -1); err != nil {
+		return nil, err
+	}
+	s.keys.hash(&s.pk)
+	s.miss = s.miss[:0]
+	for lo := 0; lo < n; lo += probeRows {
+		hi := min(lo+probeRows, n)
+		hashes := s.pk.hashes[lo:hi]
+		for i, h := range hashes {
+			s.first[i] = s.index.first(tagOf(h))
+		}
+		for i, h := range hashes {
+			slot := s.first[i]
+			if uint32(slot>>32) == tagOf(h) && s.keys.equal(uint32(slot), &s.pk, lo+i) {
+				rows[lo+i] = uint32(slot)
+				continue
+			}
+			if rows[lo+i] = noRow; slot != 0 {
+				rows[lo+i] = s.probe(lo + i)
+			}
+			if rows[lo+i] == noRow {
+				s.miss = append(s.miss, uint32(lo+i))
+			}
+		}
+	}
+	return s.miss, nil
+}
+
+// probe walks the index for key i of pk.
+func (s *Shard) probe(i int) uint32 {
+	tag := tagOf(s.pk.hashes[i])
+	p := s.index.part(tag)
+	for at := p.home(tag); p.slots[at] != 0; at = (at + 1) & (len(p.slots) - 1) {
+		slot := p.slots[at]
+		if uint32(slot>>32) == tag && s.keys.equal(uint32(slot), &s.pk, i) {
+			return uint32(slot)
+		}
+	}
+	return noRow
+}
+
+// Intern puts the row of key i into rows[i], for as many keys as rows has, and makes
+// rows for new keys. created lists the positions where a key was seen first; it is
+// valid until the next call. Only for tables with one row a key.
+func (s *Shard) Intern(keys []arrow.Array, rows []uint32) (created []uint32, err error) {
+	if s.schema.MultiRow {
+		return nil, fmt.Errorf("bug: table %s has several rows a key", s.schema.Name)
+	}
+	defer s.pk.release()
+	miss, err := s.lookUp(keys, len(rows), rows)
+	if err != nil || len(miss) == 0 {
+		return nil, err
+	}
+	created = miss[:0]
+	for _, i := range miss {
+		// The key may have been made by an earlier position of this batch.
+		if rows[i] = s.probe(int(i)); rows[i] != noRow {
+			continue
+		}
+		row := s.create(int(i))
+		s.index.insert(tagOf(s.pk.hashes[i]), row)
+		rows[i] = row
+		created = append(created, i)
+	}
+	fresh := make([]uint32, len(created))
+	for k, i := range created {
+		fresh[k] = rows[i]
+		s.values.putNull(rows[i], s.room)
+	}
+	if err := s.enter(fresh); err != nil {
+		return nil, err
+	}
+	return created, s.reserve()
+}
+
+// create makes a row for key i of pk.
+func (s *Shard) create(i int) uint32 {
+	row := s.alloc()
+	s.keys.put(row, &s.pk, i, s.room)
+	s.flags.row(row)[0] |= rowFresh
+	s.touch(row)
+	return row
+}
+
+// enter puts new rows into the order, or notes that they still must be.
+func (s *Shard) enter(rows []uint32) error {
+	if s.schema.Order.By == ByValueColumn {
+		s.pending = append(s.pending, rows...)
+		return nil
+	}
+	return s.insertOrdered(rows)
+}
+
+func (s *Shard) insertOrdered(rows []uint32) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	prefixes, err := s.prefixes(rows)
+	if err != nil {
+		return err
+	}
+	list := make([]prefixed, len(rows))
+	for i, row := range rows {
+		list[i] = prefixed{prefixes[i], row}
+		s.flags.row(row)[0] |= rowOrdered
+	}
+	s.order.insert(list)
+	return nil
+}
+
+// prefixes are the order prefixes of rows.
+func (s *Shard) prefixes(rows []uint32) ([]int64, error) {
+	out := make([]int64, len(rows))
+	switch s.schema.Order.By {
+	case ByKeyColumn:
+		for i, row := range rows {
+			out[i] = s.keys.prefix(row, s.schema.Order.Column)
+		}
+		return out, nil
+	case ByValueColumn:
+		for i, row := range rows {
+			out[i] = s.values.prefix(row, s.schema.Order.Column)
+		}
+		return out, nil
+	}
+	if len(s.schema.Key) == 0 {
+		return out, nil
+	}
+	keys, err := s.keys.gather(s.mem, rows, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer releaseAll(keys)
+	s.enc.Reset()
+	if err := s.codec.Encode(keys, &s.enc); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i] = keyenc.Prefix(s.enc.Key(i))
+	}
+	return out, nil
+}
+
+// Append makes a row for each key, with the given values, and puts it into rows. Only
+// for multi-row tables.
+func (s *Shard) Append(keys, values []arrow.Array, rows []uint32) error {
+	if !s.schema.MultiRow || len(values) != len(s.schema.Values) {
+		return fmt.Errorf("bug: %d values appended to table %s of %d, several rows a key: %v", len(values), s.schema.Name, len(s.schema.Values), s.schema.MultiRow)
+	}
+	defer s.pk.release()
+	defer s.pv.release()
+	if err := s.values.pack(s.mem, values, len(rows), &s.pv, -1); err != nil {
+		return err
+	}
+	heads := make([]uint32, len(rows))
+	if _, err := s.lookUp(keys, len(rows), heads); err != nil {
+		return err
+	}
+	for i := range rows {
+		row := s.create(i)
+		s.values.put(row, &s.pv, i, s.room)
+		s.seq.row(row)[0] = s.nextSeq
+		s.nextSeq += s.seqStep
+		if heads[i] == noRow {
+			heads[i] = s.probe(i)
+		}
+		s.join(row, heads[i], tagOf(s.pk.hashes[i]))
+		rows[i] = row
+	}
+	if err := s.insertOrdered(rows); err != nil {
+		return err
+	}
+	return s.reserve()
+}
+
+// join adds a row of a multi-row table to the rows of its key.
+func (s *Shard) join(row, head, tag uint32) {
+	if head == noRow {
+		s.same.alone(row)
+		s.index.insert(tag, row)
+		return
+	}
+	s.same.append(head, row)
+}
+
+// Find looks keys up: those of key i are rows[from[i]:from[i+1]], of a multi-row table
+// in the order they were appended.
+func (s *Shard) Find(keys []arrow.Array, n int) (from, rows []uint32, err error) {
+	defer s.pk.release()
+	heads := make([]uint32, n)
+	if _, err := s.lookUp(keys, n, heads); err != nil {
+		return nil, nil, err
+	}
+	from = make([]uint32, n+1)
+	for i, head := range heads {
+		switch {
+		case head == noRow:
+		case s.schema.MultiRow:
+			rows = s.same.ringRows(head, rows)
+		default:
+			rows = append(rows, head)
+		}
+		from[i+1] = uint32(len(rows))
+	}
+	return from, rows, nil
+}
+
+// Get returns columns of rows, in their order: key columns count from 0, value columns
+// follow. No columns means all of both.
+func (s *Shard) Get(rows []uint32, columns ...int) ([]arrow.Array, error) {
+	if len(columns) == 0 {
+		for i := range len(s.schema.Key) + len(s.schema.Values) {
+			columns = append(columns, i)
+		}
+	}
+	out := make([]arrow.Array, 0, len(columns))
+	for _, c := range columns {
+		store := s.keys
+		if c >= len(s.schema.Key) {
+			store, c = s.values, c-len(s.schema.Key)
+		}
+		a, err := store.column(s.mem, rows, c)
+		if err != nil {
+			releaseAll(out)
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Set overwrites a value column of rows (numbered as for Get) and touches them. Setting
+// the order column moves them.
+func (s *Shard) Set(rows []uint32, column int, values arrow.Array) error {
+	c := column - len(s.schema.Key)
+	if c < 0 || c >= len(s.schema.Values) {
+		return fmt.Errorf("bug: column %d of table %s is no value", column, s.schema.Name)
+	}
+	defer s.pv.release()
+	if err := s.values.pack(s.mem, []arrow.Array{values}, len(rows), &s.pv, c); err != nil {
+		return err
+	}
+	moves := s.schema.Order == Order{ByValueColumn, c}
+	if moves {
+		if err := s.leaveOrder(rows); err != nil {
+			return err
+		}
+	}
+	for i, row := range rows {
+		s.values.putColumn(row, &s.pv, i, c, s.room)
+	}
+	s.Touch(rows)
+	if !moves {
+		return s.reserve()
+	}
+	s.pending = append(s.pending, rows...)
+	return s.reserve()
+}
+
+// Reorder gives rows of a ByValueColumn table another place in the order, by writing
+// the column.
+func (s *Shard) Reorder(rows []uint32, prefix []int64) error {
+	if s.schema.Order.By != ByValueColumn {
+		return fmt.Errorf("bug: the order of table %s is not a value", s.schema.Name)
+	}
+	c := s.schema.Order.Column
+	b := array.NewInt64Builder(s.mem)
+	defer b.Release()
+	b.AppendValues(prefix, nil)
+	words := b.NewArray()
+	defer words.Release()
+	dt := s.schema.Values[c].Type
+	if dt.ID() != arrow.INT64 && dt.ID() != arrow.TIMESTAMP {
+		return fmt.Errorf("bug: the order of table %s is a %s; Set it", s.schema.Name, columnar.TypeName(dt))
+	}
+	d := array.NewData(dt, len(rows), words.Data().Buffers(), nil, 0, 0)
+	defer d.Release()
+	values := array.MakeFromData(d)
+	defer values.Release()
+	return s.Set(rows, len(s.schema.Key)+c, values)
+}
+
+// Touch says that rows were changed in this batch: their accumulators, mostly.
+func (s *Shard) Touch(rows []uint32) {
+	for _, row := range rows {
+		s.touch(row)
+	}
+}
+
+func (s *Shard) touch(row uint32) {
+	f := &s.flags.row(row)[0]
+	if *f&rowListed == 0 {
+		s.touched = append(s.touched, row)
+	}
+	*f |= rowTouched | rowListed
+}
+
+// leaveOrder takes rows out of the order, if they are in it.
+func (s *Shard) leaveOrder(rows []uint32) error {
+	prefixes, err := s.prefixes(rows)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if f := &s.flags.row(row)[0]; *f&rowOrdered != 0 {
+			s.order.remove(row, prefixes[i])
+			*f &^= rowOrdered
+		}
+	}
+	return nil
+}
+
+// flush brings rows into the order that still must be.
+func (s *Shard) flush() error {
+	rows := s.pending[:0]
+	for _, row := range s.pending {
+		if f := s.flags.row(row)[0]; s.isLive(row) && f&rowOrdered == 0 {
+			s.flags.row(row)[0] |= rowOrdered // a row may be listed twice
+			rows = append(rows, row)
+		}
+	}
+	s.pending = rows
+	err := s.insertOrdered(rows)
+	s.pending = s.pending[:0]
+	return err
+}
+
+func (s *Shard) isLive(row uint32) bool { return s.live[row>>6]>>(row&63)&1 != 0 }
+
+// bury notes rows as deleted that files know.
+func (s *Shard) bury(rows []uint32) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	t := tombstones{n: len(rows)}
+	var err error
+	if t.keys, err = s.keys.gather(s.mem, rows, nil); err != nil {
+		return err
+	}
+	if s.schema.MultiRow {
+		t.seq = s.sequence(rows)
+	}
+	s.gone = append(s.gone, t)
+	return nil
+}
+
+// withFlags are the rows that have exactly those of the flags in mask.
+func (s *Shard) withFlags(rows []uint32, mask, flags uint8) []uint32 {
+	var out []uint32
+	for _, row := range rows {
+		if s.flags.row(row)[0]&mask == flags {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// Delete removes rows; the next Commit records it. Each is given once.
+func (s *Shard) Delete(rows []uint32) error {
+	if err := s.bury(s.withFlags(rows, rowFresh, 0)); err != nil {
+		return err
+	}
+	if err := s.leaveOrder(rows); err != nil {
+		return err
+	}
+	s.free(rows)
+	return nil
+}
+
+// sequence is the numbers of rows of a multi-row table.
+func (s *Shard) sequence(rows []uint32) arrow.Array {
+	b := array.NewInt64Builder(s.mem)
+	defer b.Release()
+	b.Reserve(len(rows))
+	for _, row := range rows {
+		b.UnsafeAppend(s.seq.row(row)[0])
+	}
+	return b.NewArray()
+}
+
+// free gives up slots that have left the order.
+func (s *Shard) free(rows []uint32) {
+	for _, row := range rows {
+		s.leaveKey(row)
+		s.keys.free(row)
+		s.values.free(row)
+		s.flags.row(row)[0] &= rowListed
+		s.live[row>>6] &^= 1 << (row & 63)
+		s.low = min(s.low, int(row>>6))
+	}
+	s.n -= len(rows)
+	for _, a := range s.accs {
+		a.Clear(rows)
+	}
+}
+
+// leaveKey takes a row out of the index and of the rows of its key.
+func (s *Shard) leaveKey(row uint32) {
+	if !s.schema.MultiRow {
+		s.index.remove(tagOf(s.keys.hashRow(row)), row)
+		return
+	}
+	// Only the head of a ring is in the index; it is found by the ring having one row,
+	// or by looking.
+	l := *s.same.at(row)
+	tag := tagOf(s.keys.hashRow(row))
+	if l.next == row {
+		s.index.remove(tag, row)
+		return
+	}
+	if s.index.holds(tag, row) {
+		s.index.replace(tag, row, l.next)
+	}
+	s.same.at(l.prev).next = l.next
+	s.same.at(l.next).prev = l.prev
+}
+
+// Evict hands out, in order, the rows at or below bound, and removes them: those of
+// one step are readable until the next one. It must be ranged over to its end, on all
+// shards of a table with the same bound. The next Commit records the bound.
+func (s *Shard) Evict(bound int64) iter.Seq[[]uint32] {
+	return func(yield func([]uint32) bool) {
+		if s.schema.Order.By == ByKey {
+			return
+		}
+		s.evict.broken = true // until the end is reached
+		if s.evict.err = s.flush(); s.evict.err != nil {
+			return
+		}
+		bound := min(bound, neverEvicted-1)
+		var rows []uint32
+		for more := true; more; {
+			rows = rows[:0]
+			for more && len(rows) < evictRows {
+				rows, more = s.order.takeMin(bound, rows)
+			}
+			for part := rows; len(part) > 0; {
+				k := min(len(part), evictRows)
+				if !yield(part[:k:k]) {
+					return
+				}
+				if s.evict.err = s.buryMoved(part[:k]); s.evict.err != nil {
+					return
+				}
+				s.free(part[:k])
+				s.evict.rows += int64(k)
+				part = part[k:]
+			}
+		}
+		s.evict.broken = false
+		if s.evict.rows > 0 && (!s.evict.any || bound > s.evict.bound) {
+			s.evict.bound, s.evict.any = bound, true
+		}
+		s.tidy()
+	}
+}
+
+// buryMoved notes evicted rows as deleted whose place in the order may have changed in
+// this batch: that in the files may lie beyond the bound.
+func (s *Shard) buryMoved(rows []uint32) error {
+	if s.schema.Order.By != ByValueColumn {
+		return nil
+	}
+	return s.bury(s.withFlags(rows, rowFresh|rowTouched, rowTouched))
+}
+
+// tidy copies arenas that are half dead.
+func (s *Shard) tidy() {
+	s.keys.tidy(s.rowsLive)
+	s.values.tidy(s.rowsLive)
+}
+
+// All ranges over all rows, in no particular order, some at a time; they may be
+// changed but not deleted meanwhile.
+func (s *Shard) All() iter.Seq[[]uint32] {
+	return func(yield func([]uint32) bool) {
+		rows := make([]uint32, 0, evictRows)
+		for row := range s.rowsLive {
+			if rows = append(rows, row); len(rows) == evictRows {
+				if !yield(rows) {
+					return
+				}
+				rows = rows[:0]
+			}
+		}
+		if len(rows) > 0 {
+			yield(rows)
+		}
+	}
+}
+
+// Range hands out the rows with order prefixes from from up to and with to, in order,
+// without removing them: what a range join looks for.
+func (s *Shard) Range(from, to int64) ([]uint32, error) {
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	var rows []uint32
+	s.order.tree.AscendGreaterOrEqual(orderItem{prefix: from}, func(it orderItem) bool {
+		if it.prefix > to {
+			return false
+		}
+		rows = s.order.ringRows(it.head, rows)
+		return true
+	})
+	return rows, nil
+}
+
+// Min is the smallest order prefix there is.
+func (s *Shard) Min() (prefix int64, ok bool) {
+	if s.flush() != nil {
+		return 0, false
+	}
+	it, ok := s.order.tree.Min()
+	return it.prefix, ok
+}
+
+// Touched lists the rows changed since the last Commit: made, set, or touched.
+func (s *Shard) Touched() []uint32 {
+	out := make([]uint32, 0, len(s.touched))
+	for _, row := range s.touched {
+		if s.flags.row(row)[0]&rowTouched != 0 {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+var errEviction = errors.New("bug: an eviction was not ranged over to its end")

@@ -1,0 +1,509 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/columnar/keyenc"
+)
+
+// Table is a named part of a Store, split into Shards by key hash.
+type Table struct {
+	schema TableSchema
+	layout layout
+	opts   Options
+	shards []*Shard
+	states []int // state columns of each accumulator
+}
+
+func newTable(schema TableSchema, opts Options) (_ *Table, err error) {
+	if err := schema.check(); err != nil {
+		return nil, err
+	}
+	t := &Table{schema: schema, opts: opts}
+	t.layout = layout{table: schema.Name, keys: len(schema.Key), multi: schema.MultiRow, order: schema.orderColumn()}
+	for _, f := range slices.Concat(schema.Key, schema.Values) {
+		t.layout.fields = append(t.layout.fields, columnar.Field(f.Name, f.Type))
+	}
+	for i := range opts.Shards {
+		s, err := newShard(&t.schema, opts, i, opts.Shards)
+		if err != nil {
+			t.release()
+			return nil, err
+		}
+		t.shards = append(t.shards, s)
+	}
+	for i, acc := range t.shards[0].accs {
+		fields := stateColumns(schema.Aggregates[i].Name, acc)
+		t.states = append(t.states, len(fields))
+		t.layout.fields = append(t.layout.fields, fields...)
+	}
+	if err := t.checkNames(); err != nil {
+		t.release()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Table) checkNames() error {
+	seen := map[string]bool{}
+	for _, f := range t.layout.fields {
+		if seen[f.Name] || strings.HasPrefix(f.Name, "__") {
+			return fmt.Errorf("bug: state table %s has a column %q twice, or it begins with two underscores", t.schema.Name, f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (t *Table) release() {
+	for _, s := range t.shards {
+		s.release()
+	}
+}
+
+// Schema is what the table was made for; it is not to be changed.
+func (t *Table) Schema() *TableSchema { return &t.schema }
+
+// Shards are the parts of the table, to be shared out among workers.
+func (t *Table) Shards() []*Shard { return t.shards }
+
+// PartitionSeed is the seed under which kernel.Hash of a key's columns tells its shard.
+const PartitionSeed uint64 = 0x5bd1e9955bd1e995
+
+// ShardOf is the number of the shard, of n, that keys with this hash fall to.
+func ShardOf(hash uint64, n int) int { return int(hash >> 32 * uint64(n) >> 32) }
+
+// Partition puts the number of the shard of each key into shards.
+func (t *Table) Partition(keys []arrow.Array, shards []int32) {
+	if len(t.shards) == 1 || len(keys) == 0 {
+		clear(shards)
+		return
+	}
+	hashes := make([]uint64, len(shards))
+	kernel.Hash(hashes, keys, PartitionSeed)
+	for i, h := range hashes {
+		shards[i] = int32(ShardOf(h, len(t.shards)))
+	}
+}
+
+// Len is the number of rows of all shards.
+func (t *Table) Len() int {
+	n := 0
+	for _, s := range t.shards {
+		n += s.Len()
+	}
+	return n
+}
+
+// Bytes is the memory held by all shards.
+func (t *Table) Bytes() int64 {
+	n := int64(0)
+	for _, s := range t.shards {
+		n += s.Bytes()
+	}
+	return n
+}
+
+// load fills an empty table with the merged rows of its files.
+func (t *Table) load(ctx context.Context, opener FileOpener, operator string, files []checkpoint.StateFile) error {
+	m, err := newMerger(ctx, t.opts.Mem, opener, operator, files)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	if !m.layout.same(&t.layout) {
+		return fmt.Errorf("%w: state table %s of %s has the columns (%s), the query needs (%s)", checkpoint.ErrIncompatible, t.schema.Name, operator,
+			columnar.SchemaString(arrow.NewSchema(m.layout.fields, nil)), columnar.SchemaString(arrow.NewSchema(t.layout.fields, nil)))
+	}
+	if err := m.batches(ctx, t.loadBatch); err != nil {
+		return err
+	}
+	last := int64(-1)
+	for _, s := range t.shards {
+		if err := s.finishLoad(&last); err != nil {
+			return err
+		}
+	}
+	for i, s := range t.shards {
+		s.nextSeq = last + 1 + int64(i)
+	}
+	return nil
+}
+
+func (t *Table) loadBatch(b arrow.RecordBatch) error {
+	if len(t.shards) == 1 {
+		return t.shards[0].load(b, t.states)
+	}
+	shards := make([]int32, b.NumRows())
+	t.Partition(b.Columns()[:len(t.schema.Key)], shards)
+	rows := make([][]int32, len(t.shards))
+	for i, k := range shards {
+		rows[k] = append(rows[k], int32(i))
+	}
+	for k, r := range rows {
+		if len(r) == 0 {
+			continue
+		}
+		part, err := kernel.TakeBatch(t.opts.Mem, b, r)
+		if err != nil {
+			return err
+		}
+		err = t.shards[k].load(part, t.states)
+		part.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load appends rows that no other row equals; finishLoad makes them findable.
+func (s *Shard) load(b arrow.RecordBatch, states []int) error {
+	columns, n := b.Columns(), int(b.NumRows())
+	defer s.pk.release()
+	defer s.pv.release()
+	keys, columns := columns[:len(s.schema.Key)], columns[len(s.schema.Key):]
+	values, columns := columns[:len(s.schema.Values)], columns[len(s.schema.Values):]
+	if err := s.keys.pack(s.mem, keys, n, &s.pk, -1); err != nil {
+		return err
+	}
+	if err := s.values.pack(s.mem, values, n, &s.pv, -1); err != nil {
+		return err
+	}
+	rows := make([]uint32, n)
+	for i := range rows {
+		rows[i] = s.alloc()
+		s.keys.put(rows[i], &s.pk, i, s.room)
+		s.values.put(rows[i], &s.pv, i, s.room)
+	}
+	for i, a := range s.accs {
+		if err := a.Load(rows, columns[:states[i]]); err != nil {
+			return err
+		}
+		columns = columns[states[i]:]
+	}
+	if s.schema.MultiRow {
+		numbers := columns[0].(*array.Int64)
+		for i, row := range rows {
+			s.seq.row(row)[0] = numbers.Value(i)
+		}
+	}
+	return s.reserve()
+}
+
+// finishLoad builds index and order; last becomes the largest row number seen.
+func (s *Shard) finishLoad(last *int64) error {
+	s.index.presize(s.n)
+	rows := make([]uint32, 0, s.n)
+	for row := range s.rowsLive {
+		rows = append(rows, row)
+		tag := tagOf(s.keys.hashRow(row))
+		if !s.schema.MultiRow {
+			s.index.insert(tag, row)
+			continue
+		}
+		*last = max(*last, s.seq.row(row)[0])
+		s.join(row, s.probeRow(row, tag), tag)
+	}
+	if err := s.insertOrdered(rows); err != nil {
+		return err
+	}
+	return s.reserve()
+}
+
+// probeRow finds the first row with the key of a stored row.
+func (s *Shard) probeRow(row, tag uint32) uint32 {
+	p := s.index.part(tag)
+	for at := p.home(tag); p.slots[at] != 0; at = (at + 1) & (len(p.slots) - 1) {
+		slot := p.slots[at]
+		if uint32(slot>>32) == tag && s.keys.equalRows(uint32(slot), row) {
+			return uint32(slot)
+		}
+	}
+	return noRow
+}
+
+// commit writes the change file from version from to version to; nil if nothing
+// changed.
+func (t *Table) commit(ctx context.Context, files Files, operator string, from, to int64) (*checkpoint.StateFile, error) {
+	c := changes{schema: t.layout.schema(checkpoint.Change), mem: t.opts.Mem}
+	defer c.release()
+	bound, err := t.bound()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range t.shards {
+		if err := s.collectChanges(&c, t.states); err != nil {
+			return nil, err
+		}
+	}
+	if c.rows == 0 && bound == nil {
+		return nil, nil
+	}
+	refs, err := c.sorted(&t.layout)
+	if err != nil {
+		return nil, err
+	}
+	f := checkpoint.StateFile{Table: t.schema.Name, Kind: checkpoint.Change, From: from, To: to, EvictionBound: bound}
+	f, err = writeFile(files, operator, &t.layout, f, func(write func(arrow.RecordBatch) error) error {
+		for at := 0; at < len(refs); at += columnar.DefaultBatchRows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			b, err := kernel.GatherBatch(t.opts.Mem, c.schema, c.batches, refs[at:min(at+columnar.DefaultBatchRows, len(refs))])
+			if err != nil {
+				return err
+			}
+			err = write(b)
+			b.Release()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &f, err
+}
+
+// bound is what the shards were evicted by, nil if no row fell.
+func (t *Table) bound() (*int64, error) {
+	var bound *int64
+	for _, s := range t.shards {
+		switch e := &s.evict; {
+		case e.err != nil:
+			return nil, e.err
+		case e.broken:
+			return nil, errEviction
+		case e.any && (bound == nil || e.bound > *bound):
+			bound = new(int64)
+			*bound = e.bound
+		}
+	}
+	if bound == nil {
+		return nil, nil
+	}
+	for _, s := range t.shards {
+		if p, ok := s.Min(); ok && p <= *bound && s.hasKnownBelow(*bound) {
+			return nil, fmt.Errorf("bug: a shard of state table %s was not evicted up to %d", t.schema.Name, *bound)
+		}
+	}
+	return bound, nil
+}
+
+// hasKnownBelow says whether a row at or below bound would be lost by recording the
+// bound: one that this batch did not touch, and so is not written after it.
+func (s *Shard) hasKnownBelow(bound int64) bool {
+	lost := false
+	s.order.tree.Ascend(func(it orderItem) bool {
+		if it.prefix > bound {
+			return false
+		}
+		for _, row := range s.order.ringRows(it.head, nil) {
+			lost = lost || s.flags.row(row)[0]&rowTouched == 0
+		}
+		return !lost
+	})
+	return lost
+}
+
+// changes are the rows of a change file, unsorted.
+type changes struct {
+	schema  *arrow.Schema
+	mem     memory.Allocator
+	batches []arrow.RecordBatch
+	rows    int
+}
+
+func (c *changes) release() {
+	for _, b := range c.batches {
+		b.Release()
+	}
+}
+
+// takeAdd makes a batch of columns, to which the mark of deleted rows is added. It
+// consumes them.
+func (c *changes) takeAdd(columns []arrow.Array, n int, deleted bool) {
+	b := array.NewBooleanBuilder(c.mem)
+	defer b.Release()
+	marks := make([]bool, n)
+	if deleted {
+		for i := range marks {
+			marks[i] = true
+		}
+	}
+	b.AppendValues(marks, nil)
+	columns = append(columns, b.NewArray())
+	c.batches = append(c.batches, array.NewRecordBatch(c.schema, columns, int64(n)))
+	releaseAll(columns)
+	c.rows += n
+}
+
+// collectChanges adds the shard's touched and deleted rows. What Ordered accumulators
+// hold is older than all rows to come from here on.
+func (s *Shard) collectChanges(c *changes, states []int) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	touched := s.Touched()
+	for _, a := range s.accs {
+		if ager, ok := a.(interface{ Age(groups []uint32) }); ok {
+			ager.Age(touched)
+		}
+	}
+	for from := 0; from < len(touched); from += segmentRows {
+		rows := touched[from:min(from+segmentRows, len(touched))]
+		columns, err := s.fileColumns(rows)
+		if err != nil {
+			return err
+		}
+		c.takeAdd(columns, len(rows), false)
+	}
+	for _, t := range s.gone {
+		columns := slices.Clone(t.keys)
+		for _, a := range columns {
+			a.Retain()
+		}
+		last := c.schema.NumFields() - 1 // __deleted
+		if s.schema.MultiRow {
+			last--
+		}
+		for i := len(columns); i < last; i++ {
+			columns = append(columns, nullColumn(c.mem, c.schema.Field(i).Type, t.n))
+		}
+		if s.schema.MultiRow {
+			t.seq.Retain()
+			columns = append(columns, t.seq)
+		}
+		c.takeAdd(columns, t.n, true)
+	}
+	return nil
+}
+
+// nullColumn is n nulls. (array.MakeArrayOfNull gives lists that cannot be concatenated.)
+func nullColumn(mem memory.Allocator, dt arrow.DataType, n int) arrow.Array {
+	b := array.NewBuilder(mem, dt)
+	defer b.Release()
+	b.AppendNulls(n)
+	return b.NewArray()
+}
+
+// fileColumns are the columns of rows as files have them, without __deleted.
+func (s *Shard) fileColumns(rows []uint32) ([]arrow.Array, error) {
+	columns, err := s.keys.gather(s.mem, rows, nil)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.values.gather(s.mem, rows, nil)
+	if err != nil {
+		releaseAll(columns)
+		return nil, err
+	}
+	columns = append(columns, values...)
+	for _, a := range s.accs {
+		state, err := a.State(rows)
+		if err != nil {
+			releaseAll(columns)
+			return nil, err
+		}
+		columns = append(columns, state...)
+	}
+	if s.schema.MultiRow {
+		columns = append(columns, s.sequence(rows))
+	}
+	return columns, nil
+}
+
+// sorted is the order of the file: by key, then row number. Of a key that was deleted
+// and made again only the new row stays.
+func (c *changes) sorted(l *layout) ([]kernel.Ref, error) {
+	type entry struct {
+		prefix int64
+		ref    kernel.Ref
+	}
+	codec, err := keyenc.New(l.sortTypes(), nil)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]keyenc.Keys, len(c.batches))
+	entries := make([]entry, 0, c.rows)
+	for i, b := range c.batches {
+		columns := slices.Clone(b.Columns()[:l.keys])
+		if l.multi {
+			columns = append(columns, b.Column(len(l.fields)))
+		}
+		if len(columns) > 0 {
+			if err := codec.Encode(columns, &keys[i]); err != nil {
+				return nil, err
+			}
+		} else {
+			for range b.NumRows() {
+				keys[i].Append(nil)
+			}
+		}
+		for row := range int(b.NumRows()) {
+			entries = append(entries, entry{keyenc.Prefix(keys[i].Key(row)), kernel.MakeRef(i, row)})
+		}
+	}
+	key := func(r kernel.Ref) []byte { return keys[r.Batch()].Key(r.Row()) }
+	deleted := func(r kernel.Ref) bool {
+		b := c.batches[r.Batch()]
+		return b.Column(int(b.NumCols()) - 1).(*array.Boolean).Value(r.Row())
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.prefix != b.prefix {
+			if a.prefix < b.prefix {
+				return -1
+			}
+			return 1
+		}
+		if c := bytes.Compare(key(a.ref), key(b.ref)); c != 0 {
+			return c
+		}
+		if deleted(b.ref) {
+			return -1
+		}
+		return 1
+	})
+	refs := make([]kernel.Ref, 0, len(entries))
+	for i, e := range entries {
+		if i > 0 && e.prefix == entries[i-1].prefix && bytes.Equal(key(e.ref), key(entries[i-1].ref)) {
+			continue
+		}
+		refs = append(refs, e.ref)
+	}
+	return refs, nil
+}
+
+// committed forgets what the change file holds, and tidies up.
+func (t *Table) committed() error {
+	for _, s := range t.shards {
+		for _, row := range s.touched {
+			s.flags.row(row)[0] &^= rowTouched | rowFresh | rowListed
+		}
+		s.touched = s.touched[:0]
+		if cap(s.touched) > 4*segmentRows {
+			s.touched = nil
+		}
+		s.dropTombstones()
+		s.evict = eviction{}
+		if err := s.compact(segmentRows); err != nil {
+			return err
+		}
+		s.tidy()
+		if err := s.reserve(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package stateful
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/incremental/state"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical"
+)
+
+// groupsTable is the table of an aggregate's groups; distinct values have one each
+// beside it.
+const groupsTable = "groups"
+
+func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operator, error) {
+	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode}
+	if key, mark, ok := logical.ClosingKey(a); ok {
+		for i, k := range a.Keys {
+			if k.ID == key.ID {
+				o.closes = &closing{column: i, offset: mark.Offset}
+			}
+		}
+	}
+	keys := keyFields(a)
+	groups := state.TableSchema{Name: groupsTable, Key: keys, Order: o.order()}
+	var names []string
+	for _, n := range a.Aggs {
+		names = append(names, unqualified(n.Expr))
+	}
+	names = uniqueNames(names)
+	o.spec.Operator = o.name
+	var distinct []state.TableSchema
+	for i, n := range a.Aggs {
+		agg, ok := n.Expr.(*expr.Agg)
+		if !ok {
+			return nil, fmt.Errorf("bug: %s is no aggregate", n.Expr)
+		}
+		groups.Aggregates = append(groups.Aggregates, state.AggregateColumn{
+			Name: names[i],
+			New: func(mem memory.Allocator) (function.Accumulator, error) {
+				return agg.Signature.Overload.New(mem, agg.Signature.Args)
+			},
+		})
+		if agg.Distinct {
+			distinct = append(distinct, distinctTable(i, keys, agg, o.order()))
+		}
+	}
+	o.spec.Tables = append([]state.TableSchema{groups}, distinct...)
+	return o, nil
+}
+
+// order is how tables of groups are ordered: by the key the watermark finishes.
+func (o *Operator) order() state.Order {
+	if o.closes == nil {
+		return state.Order{By: state.ByKey}
+	}
+	return state.Order{By: state.ByKeyColumn, Column: o.closes.column}
+}
+
+// distinctTable holds the values an aggregate over distinct values has seen, a row for
+// each group and value: a batch writes only new ones.
+func distinctTable(i int, keys []arrow.Field, agg *expr.Agg, order state.Order) state.TableSchema {
+	t := state.TableSchema{Name: distinctName(i), Key: append([]arrow.Field(nil), keys...), Order: order}
+	for k, a := range agg.Args {
+		t.Key = append(t.Key, columnar.Field(fmt.Sprintf("value%d", k+1), a.Type()))
+	}
+	return t
+}
+
+func distinctName(i int) string { return fmt.Sprintf("distinct%d", i+1) }
+
+func keyFields(a *logical.Aggregate) []arrow.Field {
+	names := make([]string, len(a.Keys))
+	for i, k := range a.Keys {
+		names[i] = k.Name
+	}
+	names = uniqueNames(names)
+	out := make([]arrow.Field, len(names))
+	for i, n := range names {
+		out[i] = columnar.Field(n, a.Keys[i].Expr.Type())
+	}
+	return out
+}
+
+// aggregateText tells what the state of an aggregate means, with types.
+func aggregateText(a *logical.Aggregate) string {
+	var keys, aggs []string
+	for _, k := range a.Keys {
+		keys = append(keys, unqualified(k.Expr)+" "+columnar.TypeName(k.Expr.Type()))
+	}
+	for _, g := range a.Aggs {
+		text := unqualified(g.Expr)
+		for _, arg := range g.Expr.(*expr.Agg).Args {
+			text += " of " + columnar.TypeName(arg.Type())
+		}
+		aggs = append(aggs, text)
+	}
+	return "keys=[" + strings.Join(keys, ", ") + "] aggs=[" + strings.Join(aggs, ", ") + "]"
+}
+
+// unqualified prints an expression without table names, so that an alias in the query
+// may change.
+func unqualified(e expr.Expr) string {
+	plain, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
+		if c, ok := x.(*expr.Column); ok && c.Qualifier != "" {
+			n := *c
+			n.Qualifier = ""
+			return &n, nil
+		}
+		return x, nil
+	})
+	if err != nil {
+		return e.String()
+	}
+	return plain.String()
+}
+
+// PlanAggregate plans a stateful aggregate for one batch:
+//
+//	StateStoreSave > HashAggregate(final) > StateStoreRestore > [Exchange] > HashAggregate(partial) > [LateFilter]
+func PlanAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (physical.Plan, error) {
+	keys, err := physical.BindNamed(a.Keys, a.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	aggs, err := physical.BindNamed(a.Aggs, a.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	in, err := planInput(pl, a)
+	if err != nil {
+		return nil, err
+	}
+	if in, err = lateFilter(in, keys, inst, expands(a.Input)); err != nil {
+		return nil, err
+	}
+	ordinal := -1
+	if physical.HasOrdinal(in.Schema()) {
+		ordinal = in.Schema().NumFields() - 1
+	}
+	spec, err := physical.NewAggregateSpec(in.Schema(), keys, aggs, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	below := in
+	routing := keys
+	if !spec.HasDistinct() {
+		below = physical.NewPartialAggregate(in, spec)
+		routing = positions(spec.StateSchema(), len(keys))
+	}
+	if len(keys) > 0 {
+		exprs := make([]expr.Expr, len(routing))
+		for i, k := range routing {
+			exprs[i] = k.Expr
+		}
+		if below, err = physical.NewExchange(below, exprs...); err != nil {
+			return nil, err
+		}
+	}
+	return &StateStoreSave{input: below, spec: spec, inst: inst}, nil
+}
+
+// planInput plans the input with what the operator needs beside the rows: their order,
+// where an aggregate depends on it or rows of several windows must be told to be one.
+func planInput(pl *physical.Planner, a *logical.Aggregate) (physical.Plan, error) {
+	ordered := expands(a.Input)
+	for _, n := range a.Aggs {
+		if agg, ok := n.Expr.(*expr.Agg); ok && agg.Signature.Overload.Ordered {
+			ordered = true
+		}
+	}
+	if ordered {
+		return pl.PlanOrdinal(a.Input)
+	}
+	return pl.PlanUnordered(a.Input)
+}
+
+// expands says whether one input row can become several: a hopping window.
+func expands(n logical.Node) bool {
+	found := false
+	logical.Walk(n, func(x logical.Node) bool {
+		if w, ok := x.(*logical.Window); ok && !w.IsSession() && w.Spec.Slide < w.Spec.Size {
+			found = true
+		}
+		_, isAggregate := x.(*logical.Aggregate)
+		return !found && !isAggregate
+	})
+	return found
+}
+
+// positions are the first n columns of s.
+func positions(s *arrow.Schema, n int) []expr.Named {
+	out := make([]expr.Named, n)
+	for i := range out {
+		f := s.Field(i)
+		out[i] = expr.Named{Expr: &expr.Ref{Index: i, Name: f.Name, DataType: f.Type, Null: true}, Name: f.Name}
+	}
+	return out
+}

@@ -1,0 +1,13 @@
+// Package stateful holds the operators of streaming queries that remember: each is the
+// ordinary operator of package physical with a restore before it and a save after it.
+// It is not part of the public API; package incremental plans with it.
+//
+// An Operator describes a stateful node of a query before any batch: its stable name,
+// what its state means, its tables. For each batch it opens an Instance: the state at
+// the batch's version, the two watermarks, counters. The plan nodes made from an
+// Instance (Aggregate, LateFilter, Observe) run that one batch.
+//
+// Rows are judged late below the partial aggregate, by the watermark of the batch
+// before; state is evicted by the watermark of the batch. Equal counts as passed, in
+// both. Rows whose time is null are neither late nor ever evicted.
+package stateful

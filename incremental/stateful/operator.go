@@ -1,0 +1,196 @@
+package stateful
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/incremental/state"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Watermarks are those of one batch, microseconds since the epoch; nil is none.
+type Watermarks struct {
+	Late  *int64 // rows at or before it are late: the watermark of the batch before
+	Evict *int64 // state at or before it is removed: the watermark of this batch
+}
+
+// Operator is a stateful node of a query. It is immutable.
+type Operator struct {
+	node logical.Node
+	name string
+	kind string // Spark's operatorName
+	text string // what the state means, for people; the fingerprint is taken of it
+	mode connector.OutputMode
+	spec state.Spec
+	// closes is how the watermark finishes what is stored; nil if it does not.
+	closes *closing
+}
+
+// closing is the column by whose value the watermark finishes rows: those whose value
+// plus offset is at or before it.
+type closing struct {
+	column int   // of the key
+	offset int64 // microseconds
+}
+
+// bound is the largest value finished by a watermark.
+func (c *closing) bound(watermark int64) int64 { return watermark - c.offset }
+
+// Describe says what a node with a State name keeps. Nodes that are not supported on
+// streams are an *logical.UnsupportedError.
+func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return describeAggregate(x, mode)
+	}
+	return nil, &logical.UnsupportedError{What: n.String() + " on a stream"}
+}
+
+// Name is the stable name.
+func (o *Operator) Name() string { return o.name }
+
+// Node is the logical node.
+func (o *Operator) Node() logical.Node { return o.node }
+
+// Evicts says whether a watermark that moves has an effect: rows to emit or to forget.
+func (o *Operator) Evicts() bool { return o.closes != nil && o.mode != connector.Complete }
+
+// Checkpoint describes the operator for plan.json.
+func (o *Operator) Checkpoint() (checkpoint.Operator, error) {
+	c := checkpoint.Operator{
+		Name: o.name, Kind: o.kind, Text: o.text, Fingerprint: checkpoint.HashBytes([]byte(o.kind + " " + o.text)),
+	}
+	for _, t := range o.spec.Tables {
+		values, err := t.StateFields()
+		if err != nil {
+			return c, err
+		}
+		c.Tables = append(c.Tables, checkpoint.StateTable{
+			Name: t.Name, Key: fields(t.Key), Value: append(fields(t.Values), fields(values)...),
+		})
+	}
+	return c, nil
+}
+
+func fields(list []arrow.Field) []checkpoint.Field {
+	out := make([]checkpoint.Field, len(list))
+	for i, f := range list {
+		out[i] = checkpoint.Field{Name: f.Name, Type: columnar.TypeName(f.Type), Nullable: true}
+	}
+	return out
+}
+
+// Open opens the operator's state for the batch that follows last.
+func (o *Operator) Open(ctx context.Context, p *state.Provider, last *checkpoint.CommitEntry, w Watermarks) (*Instance, error) {
+	files, _ := last.StateOf(o.name)
+	store, err := p.Open(ctx, o.spec, files)
+	if err != nil {
+		return nil, err
+	}
+	return &Instance{op: o, store: store, watermarks: w}, nil
+}
+
+// Unopened is an instance without state, for EXPLAIN.
+func (o *Operator) Unopened() *Instance { return &Instance{op: o} }
+
+// Instance is an operator in one batch.
+type Instance struct {
+	op         *Operator
+	store      *state.Store
+	watermarks Watermarks
+
+	late, updated, removed   atomic.Int64
+	updateNanos, removeNanos atomic.Int64
+	commitTime               time.Duration
+}
+
+// Metrics are the counters of one batch.
+type Metrics struct {
+	Name, Kind                          string
+	Total, Updated, Removed, Late       int64
+	Bytes                               int64
+	UpdateTime, RemovalTime, CommitTime time.Duration
+	Custom                              map[string]int64
+}
+
+// Operator is what the instance is of.
+func (i *Instance) Operator() *Operator { return i.op }
+
+// LateRows is the number of input rows judged late so far.
+func (i *Instance) LateRows() int64 { return i.late.Load() }
+
+// Metrics are the counters of the batch.
+func (i *Instance) Metrics() Metrics {
+	m := Metrics{
+		Name: i.op.name, Kind: i.op.kind,
+		Updated: i.updated.Load(), Removed: i.removed.Load(), Late: i.late.Load(),
+		UpdateTime: time.Duration(i.updateNanos.Load()), RemovalTime: time.Duration(i.removeNanos.Load()),
+		CommitTime: i.commitTime,
+	}
+	for _, t := range i.op.spec.Tables {
+		table := i.store.Table(t.Name)
+		if t.Name == groupsTable {
+			m.Total = int64(table.Len())
+		}
+		m.Bytes += table.Bytes()
+	}
+	return m
+}
+
+// Commit writes the change files of the batch and returns the files of the new version.
+func (i *Instance) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
+	start := time.Now()
+	i.evictDistinct()
+	files, err := i.store.Commit(ctx)
+	i.commitTime = time.Since(start)
+	if err != nil {
+		return files, fmt.Errorf("state of %s: %w", i.op.name, err)
+	}
+	return files, nil
+}
+
+// evictDistinct forgets the values of groups that were evicted.
+func (i *Instance) evictDistinct() {
+	if !i.op.Evicts() || i.watermarks.Evict == nil {
+		return
+	}
+	for _, t := range i.op.spec.Tables {
+		if t.Name == groupsTable {
+			continue
+		}
+		for _, shard := range i.store.Table(t.Name).Shards() {
+			for range shard.Evict(i.op.closes.bound(*i.watermarks.Evict)) {
+				continue
+			}
+		}
+	}
+}
+
+// Release forgets the instance; the state stays with the provider.
+func (i *Instance) Release() {}
+
+// uniqueNames makes the names of state columns distinct and legal.
+func uniqueNames(names []string) []string {
+	out := make([]string, len(names))
+	used := map[string]int{}
+	for i, n := range names {
+		n = strings.TrimLeft(n, "_\x00")
+		if n == "" {
+			n = "column"
+		}
+		used[n]++
+		if k := used[n]; k > 1 {
+			n = fmt.Sprintf("%s#%d", n, k)
+		}
+		out[i] = n
+	}
+	return out
+}

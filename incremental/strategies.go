@@ -1,0 +1,111 @@
+package incremental
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/incremental/stateful"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/physical"
+)
+
+// strategies are what makes a plan incremental: they come before those of the batch
+// engine. A stream's scan reads the batch's part of it, a watermark is observed, a
+// stateful node restores and saves. s and entry are nil for EXPLAIN.
+func (r *batchRun) strategies(s *streamExecution, entry *checkpoint.OffsetEntry) []physical.Strategy {
+	return []physical.Strategy{
+		func(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
+			if scan, ok := n.(*logical.StreamScan); ok {
+				return r.planScan(pl, scan, s, entry)
+			}
+			return nil, nil
+		},
+		r.planWatermark,
+		r.planStateful,
+	}
+}
+
+// planScan reads the part of a stream that the entry names.
+func (r *batchRun) planScan(pl *physical.Planner, x *logical.StreamScan, s *streamExecution, entry *checkpoint.OffsetEntry) (physical.Plan, error) {
+	filters, err := physical.BindAll(x.Filters, x.Full)
+	if err != nil {
+		return nil, err
+	}
+	name := x.Stream.Name
+	if r.scans[name] == nil {
+		r.scans[name] = &connector.ScanStats{}
+	}
+	return physical.NewScan(physical.ScanSpec{
+		Name: name, Schema: x.Stream.Schema, Units: rangeUnits(name, s, entry),
+		Columns: append([]int{}, x.Positions...), Filters: filters, Ordinal: pl.WantsOrdinal(),
+	})
+}
+
+// rangeUnits lists the work of a stream's part of a batch.
+func rangeUnits(name string, s *streamExecution, entry *checkpoint.OffsetEntry) physical.UnitSource {
+	return func(ctx context.Context, req connector.ScanRequest) ([]connector.Unit, error) {
+		for i, source := range s.sources {
+			if !strings.EqualFold(source.name, name) {
+				continue
+			}
+			r := entry.Sources[i]
+			if r.Start == r.End {
+				return nil, nil
+			}
+			return source.source.Units(ctx, r.Start, r.End, req)
+		}
+		return nil, fmt.Errorf("bug: stream %s is not open", name)
+	}
+}
+
+// planWatermark observes the event time at a Watermark over a stream.
+func (r *batchRun) planWatermark(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
+	x, ok := n.(*logical.Watermark)
+	if !ok || !logical.IsStreaming(x) {
+		return nil, nil
+	}
+	in, err := pl.PlanSame(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	column := x.Input.Schema().Index(x.Column)
+	if column < 0 {
+		return nil, fmt.Errorf("bug: the event time of %s is not in its input", x.Label)
+	}
+	return stateful.NewObserve(in, column, x.Label, x.Delay.String(), r.eventTimes), nil
+}
+
+// planStateful plans the nodes that keep state.
+func (r *batchRun) planStateful(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
+	name := stateName(n)
+	if name == "" {
+		return nil, nil
+	}
+	for _, inst := range r.states {
+		if inst.Operator().Name() != name {
+			continue
+		}
+		if x, ok := n.(*logical.Aggregate); ok {
+			return stateful.PlanAggregate(pl, x, inst)
+		}
+	}
+	return nil, fmt.Errorf("bug: the state %s of %s is not open", name, n)
+}
+
+// stateName is the name of the state a node keeps, "" for none.
+func stateName(n logical.Node) string {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return x.State
+	case *logical.Distinct:
+		return x.State
+	case *logical.Join:
+		return x.State
+	case *logical.Limit:
+		return x.State
+	}
+	return ""
+}

@@ -1,0 +1,59 @@
+package physical
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// IsOrdered says whether aggregate i depends on the order of rows.
+func (s *AggregateSpec) IsOrdered(i int) bool { return s.calls[i].agg.Signature.Overload.Ordered }
+
+// IsDistinct says whether aggregate i is over distinct values only.
+func (s *AggregateSpec) IsDistinct(i int) bool { return s.calls[i].agg.Distinct }
+
+// UpdateDistinct adds to acc, aggregate i's, the rows of in whose values their group has
+// not seen. unseen is asked which those are: it gets the arguments of some rows, whose
+// numbers in the batch are rows (nil: every row, in order), remembers them and returns the
+// positions that were new.
+func (s *AggregateSpec) UpdateDistinct(mem memory.Allocator, i int, acc function.Accumulator, groups []uint32, in *AggregateInput,
+	unseen func(args []arrow.Array, rows []int32) (fresh []int32, err error)) error {
+	c := &s.calls[i]
+	rows, all := s.filtered(c, in)
+	if !all && len(rows) == 0 {
+		return nil
+	}
+	args, release, err := s.arguments(mem, c, in, rows, all)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if all {
+		rows = nil
+	} else {
+		groups = pick(groups, rows)
+	}
+	columns := make([]arrow.Array, len(c.args))
+	for k := range columns {
+		columns[k] = columnar.Broadcast(mem, args[k], len(groups))
+	}
+	fresh, err := unseen(columns, rows)
+	releaseAll(columns)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	for k, a := range args {
+		if !a.IsConstant() {
+			args[k] = columnar.ColumnDatum(kernel.Filter(mem, a.Array(), fresh))
+			a.Release()
+		}
+	}
+	if err := acc.Update(pick(groups, fresh), args); err != nil {
+		return &eval.Error{Expr: c.agg.String(), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package physical
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// Exchange hands rows to its Readers by the hash of keys: equal keys go to the same
+// one. Rows of one input Reader keep their order. What a Reader has not fetched yet is
+// kept, and reserved from the budget, so Readers may be read one after another.
+type Exchange struct {
+	unaryPlan
+	Keys    []expr.Expr
+	program *eval.Program
+}
+
+// NewExchange partitions input by keys, over positions of its columns.
+func NewExchange(input Plan, keys ...expr.Expr) (*Exchange, error) {
+	program, err := eval.Compile(input.Schema(), keys...)
+	if err != nil {
+		return nil, err
+	}
+	return &Exchange{unaryPlan{input}, keys, program}, nil
+}
+
+func (p *Exchange) Schema() *arrow.Schema { return p.Input.Schema() }
+
+// WithChildren partitions another input.
+func (p *Exchange) WithChildren(c []Plan) Plan { return &Exchange{unaryPlan{c[0]}, p.Keys, p.program} }
+
+func (p *Exchange) String() string { return args("Exchange", "hash", list(p.Keys)) }
+
+// Open makes n Readers.
+func (p *Exchange) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
+	inputs, err := openAs(ctx, ec, p.Input, ec.parallel(), p.program.IsVolatile())
+	if err != nil {
+		return nil, err
+	}
+	if n == 1 {
+		return []columnar.Reader{Gather(p.Schema(), inputs)}, nil
+	}
+	s := &exchange{plan: p, ec: ec, inputs: inputs, account: ec.account(p, "exchange")}
+	readers := make([]columnar.Reader, n)
+	for i := range readers {
+		s.queues = append(s.queues, newQueue(0))
+		readers[i] = &exchangeReader{shared: s, queue: s.queues[i]}
+	}
+	s.open.Store(int64(n))
+	return readers, nil
+}
+
+// exchange is what the Readers of one Open share.
+type exchange struct {
+	plan   *Exchange
+	ec     *ExecContext
+	inputs []columnar.Reader
+	queues []*queue
+	open   atomic.Int64
+
+	mu      sync.Mutex
+	crew    *crew
+	running atomic.Int64
+	account *account // under mu
+}
+
+// begin starts a goroutine for each input, once.
+func (s *exchange) begin(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.crew != nil {
+		return
+	}
+	s.crew = newCrew(ctx)
+	s.running.Store(int64(len(s.inputs)))
+	for _, in := range s.inputs {
+		s.crew.start(func(ctx context.Context) error { return s.pump(ctx, in) })
+	}
+}
+
+func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
+	env := s.ec.Env()
+	for n := uint64(0); ; n++ {
+		b, err := in.Next(ctx)
+		if isEnd(err) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		env.Seed = eval.Mix(s.ec.Seed, n)
+		err = s.scatter(ctx, env, b, PositionOf(in))
+		b.Release()
+		if err != nil {
+			return err
+		}
+	}
+	err := in.Close()
+	if s.running.Add(-1) == 0 {
+		for _, q := range s.queues {
+			q.end()
+		}
+	}
+	return err
+}
+
+// scatter puts the rows of b into the queues.
+func (s *exchange) scatter(ctx context.Context, env *eval.Env, b arrow.RecordBatch, position int64) error {
+	keys, err := s.plan.program.EvalColumns(env, b)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(keys)
+	hashes := make([]uint64, b.NumRows())
+	kernel.Hash(hashes, keys, partitionSeed)
+	n := uint64(len(s.queues))
+	rows := make([][]int32, n)
+	for i, h := range hashes {
+		k := h >> 32 * n >> 32
+		rows[k] = append(rows[k], int32(i))
+	}
+	for k, r := range rows {
+		if len(r) == 0 {
+			continue
+		}
+		part := kernel.FilterBatch(env.Mem, b, r)
+		size := batchBytes(part)
+		if err := s.reserve(size); err != nil {
+			part.Release()
+			return err
+		}
+		if err := s.queues[k].takePush(ctx, item{part, position, size}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *exchange) reserve(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.account.add(n)
+}
+
+type exchangeReader struct {
+	shared   *exchange
+	queue    *queue
+	position int64
+	closed   bool
+}
+
+func (r *exchangeReader) Schema() *arrow.Schema { return r.shared.plan.Schema() }
+
+func (r *exchangeReader) Position() int64 { return r.position }
+
+func (r *exchangeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.closed {
+		return nil, io.EOF
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.shared.begin(ctx)
+	x, err := r.queue.pop(ctx, r.shared.crew)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.shared.reserve(-x.bytes); err != nil {
+		x.batch.Release()
+		return nil, err
+	}
+	r.position = x.position
+	return x.batch, nil
+}
+
+// Close of the last Reader ends the goroutines.
+func (r *exchangeReader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	s := r.shared
+	if s.open.Add(-1) > 0 {
+		return nil
+	}
+	if s.crew != nil {
+		s.crew.stop()
+	}
+	for _, q := range s.queues {
+		q.drop()
+	}
+	s.account.release()
+	return columnar.CloseAll(s.inputs)
+}

@@ -1,0 +1,141 @@
+package physical
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/group"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// HashJoin joins by equal keys: one side is kept in a hash table, the other streams by,
+// in parallel. A null key matches nothing, unless its column is null-safe.
+type HashJoin struct {
+	Left, Right Plan
+	Spec        JoinSpec
+	schema      *arrow.Schema
+	pairs       *arrow.Schema
+	leftKeys    *eval.Program
+	rightKeys   *eval.Program
+	residual    *eval.Filter
+}
+
+// JoinSpec is what is joined how.
+type JoinSpec struct {
+	Kind      logical.JoinKind
+	LeftKeys  []expr.Expr // over positions of the left input
+	RightKeys []expr.Expr // over positions of the right input, of the same types
+	NullSafe  []bool      // by key: IS NOT DISTINCT FROM; nil is none
+	Residual  expr.Expr   // over the columns of left, then right; nil: none
+	BuildLeft bool        // the left side is kept, not the right
+}
+
+// NewHashJoin joins left and right.
+func NewHashJoin(left, right Plan, spec JoinSpec) (*HashJoin, error) {
+	j := &HashJoin{Left: left, Right: right, Spec: spec}
+	var err error
+	if j.leftKeys, err = eval.Compile(left.Schema(), spec.LeftKeys...); err != nil {
+		return nil, err
+	}
+	if j.rightKeys, err = eval.Compile(right.Schema(), spec.RightKeys...); err != nil {
+		return nil, err
+	}
+	j.schema, j.pairs = joinSchema(spec.Kind, left.Schema(), right.Schema()), joined(left.Schema(), right.Schema())
+	if spec.Residual != nil {
+		if j.residual, err = eval.CompileFilter(j.pairs, spec.Residual); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+func (p *HashJoin) Schema() *arrow.Schema { return p.schema }
+
+// Children are left and right.
+func (p *HashJoin) Children() []Plan { return []Plan{p.Left, p.Right} }
+
+// WithChildren joins other inputs.
+func (p *HashJoin) WithChildren(c []Plan) Plan {
+	n := *p
+	n.Left, n.Right = c[0], c[1]
+	return &n
+}
+
+func (p *HashJoin) String() string {
+	on := make([]string, len(p.Spec.LeftKeys))
+	for i := range on {
+		op := "="
+		if p.Spec.NullSafe != nil && p.Spec.NullSafe[i] {
+			op = "IS NOT DISTINCT FROM"
+		}
+		on[i] = fmt.Sprintf("%s %s %s", p.Spec.LeftKeys[i], op, p.Spec.RightKeys[i])
+	}
+	build, residual := "right", ""
+	if p.Spec.BuildLeft {
+		build = "left"
+	}
+	if p.Spec.Residual != nil {
+		residual = p.Spec.Residual.String()
+	}
+	return args("HashJoin", "kind", p.Spec.Kind.String(), "on", fmt.Sprint(on), "residual", residual, "build", build)
+}
+
+// Open probes with n Readers.
+func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
+	probe, build := p.Left, p.Right
+	probeKeys, buildKeys := p.leftKeys, p.rightKeys
+	if p.Spec.BuildLeft {
+		probe, build, probeKeys, buildKeys = build, probe, buildKeys, probeKeys
+	}
+	one := p.residual != nil && p.residual.IsVolatile() || probeKeys.IsVolatile()
+	side, inputs, err := openSides(ctx, ec, p, probe, build, n, one)
+	if err != nil {
+		return nil, err
+	}
+	out := joinOutput{pairs: p.pairs, build: side, buildLeft: p.Spec.BuildLeft, sides: sidesOf(p.Spec.Kind, p.Spec.BuildLeft), residual: p.residual}
+	side.track = out.sides.buildMatched || out.sides.buildUnmatched
+	if side.table, err = group.NewRowTable(ec.Mem, buildKeys.Types(), p.Spec.NullSafe, group.Options{Budget: ec.Budget, Who: "join"}); err != nil {
+		_ = columnar.CloseAll(append(inputs, side.input))
+		return nil, err
+	}
+	env := ec.Env()
+	fill := func(b arrow.RecordBatch) error {
+		keys, err := buildKeys.EvalColumns(env, b)
+		if err != nil {
+			return err
+		}
+		defer releaseAll(keys)
+		return side.table.Add(keys, int(b.NumRows()))
+	}
+	for i, in := range inputs {
+		r := newJoinReader(ec, p.schema, in, out)
+		r.fill = fill
+		r.begin = func() (pairing, error) {
+			return &hashPairs{keys: probeKeys, env: r.out.env, table: side.table.View()}, nil
+		}
+		inputs[i] = r
+	}
+	return inputs, nil
+}
+
+// openSides opens the inputs of a join: build gathered, probe with n Readers.
+func openSides(ctx context.Context, ec *ExecContext, p, probe, build Plan, n int, one bool) (*buildSide, []columnar.Reader, error) {
+	kept, err := OpenOne(ctx, ec, build)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs, err := openAs(ctx, ec, probe, n, one)
+	if err != nil {
+		_ = kept.Close() // the first error counts
+		return nil, nil, err
+	}
+	side := &buildSide{mem: ec.Mem, store: newRowStore(ec.Mem, build.Schema(), ec.account(p, "join")), input: kept}
+	side.open.Store(int64(len(inputs)))
+	side.active.Store(int64(len(inputs)))
+	return side, inputs, nil
+}

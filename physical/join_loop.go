@@ -1,0 +1,73 @@
+package physical
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// LoopJoin joins by any condition: every row of the left side meets every row of the
+// right one, which is kept.
+type LoopJoin struct {
+	Left, Right Plan
+	Kind        logical.JoinKind
+	On          expr.Expr // over the columns of left, then right; nil: always
+	schema      *arrow.Schema
+	pairs       *arrow.Schema
+	filter      *eval.Filter
+}
+
+// NewLoopJoin joins left and right.
+func NewLoopJoin(kind logical.JoinKind, left, right Plan, on expr.Expr) (*LoopJoin, error) {
+	j := &LoopJoin{Left: left, Right: right, Kind: kind, On: on}
+	j.schema, j.pairs = joinSchema(kind, left.Schema(), right.Schema()), joined(left.Schema(), right.Schema())
+	if on != nil {
+		f, err := eval.CompileFilter(j.pairs, on)
+		if err != nil {
+			return nil, err
+		}
+		j.filter = f
+	}
+	return j, nil
+}
+
+func (p *LoopJoin) Schema() *arrow.Schema { return p.schema }
+
+// Children are left and right.
+func (p *LoopJoin) Children() []Plan { return []Plan{p.Left, p.Right} }
+
+// WithChildren joins other inputs.
+func (p *LoopJoin) WithChildren(c []Plan) Plan {
+	n := *p
+	n.Left, n.Right = c[0], c[1]
+	return &n
+}
+
+func (p *LoopJoin) String() string {
+	on := ""
+	if p.On != nil {
+		on = p.On.String()
+	}
+	return args("LoopJoin", "kind", p.Kind.String(), "on", on)
+}
+
+// Open streams the left side with n Readers.
+func (p *LoopJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
+	side, inputs, err := openSides(ctx, ec, p, p.Left, p.Right, n, p.filter != nil && p.filter.IsVolatile())
+	if err != nil {
+		return nil, err
+	}
+	out := joinOutput{pairs: p.pairs, build: side, sides: sidesOf(p.Kind, false), residual: p.filter}
+	side.track = out.sides.buildUnmatched
+	for i, in := range inputs {
+		r := newJoinReader(ec, p.schema, in, out)
+		r.begin = func() (pairing, error) { return &loopPairs{buildRows: side.store.rows()}, nil }
+		inputs[i] = r
+	}
+	return inputs, nil
+}

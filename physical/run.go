@@ -1,0 +1,63 @@
+package physical
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// Run opens p and returns its rows as one Reader, in order, plain (no dictionaries)
+// and without hidden columns. ec must live until the Reader is closed.
+func Run(ctx context.Context, p Plan, ec *ExecContext) (columnar.Reader, error) {
+	in, err := OpenOne(ctx, ec, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &rootReader{mem: ec.Mem}
+	var fields []arrow.Field
+	for i, f := range p.Schema().Fields() {
+		if !strings.HasPrefix(f.Name, "\x00") {
+			fields = append(fields, f)
+			r.columns = append(r.columns, i)
+		}
+	}
+	r.operator = operator{schema: arrow.NewSchema(fields, nil), input: in}
+	return r, nil
+}
+
+// Collect runs p to its end. The batches are the caller's.
+func Collect(ctx context.Context, p Plan, ec *ExecContext) ([]arrow.RecordBatch, error) {
+	r, err := Run(ctx, p, ec)
+	if err != nil {
+		return nil, err
+	}
+	batches, err := columnar.Drain(ctx, r)
+	if closeErr := r.Close(); err == nil && closeErr != nil {
+		releaseBatches(batches)
+		return nil, closeErr
+	}
+	return batches, err
+}
+
+type rootReader struct {
+	operator
+	mem     memory.Allocator
+	columns []int
+}
+
+func (r *rootReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.input.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	columns := make([]arrow.Array, len(r.columns))
+	for i, c := range r.columns {
+		columns[i] = columnar.PlainColumn(r.mem, b.Column(c))
+	}
+	return takeBatch(r.schema, columns, b.NumRows()), nil
+}

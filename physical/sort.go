@@ -1,0 +1,249 @@
+package physical
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/physical/eval"
+)
+
+// Sort orders rows; equal ones keep their order of arrival. It gives one Reader.
+type Sort struct {
+	unaryPlan
+	Keys    []logical.SortKey
+	program *eval.Program
+}
+
+// NewSort orders input by keys over positions of its columns.
+func NewSort(input Plan, keys []logical.SortKey) (*Sort, error) {
+	program, err := compileKeys(input, keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Sort{unaryPlan{input}, keys, program}, nil
+}
+
+func compileKeys(input Plan, keys []logical.SortKey) (*eval.Program, error) {
+	s := &logical.Sort{Keys: keys}
+	return eval.Compile(input.Schema(), s.Exprs()...)
+}
+
+func (p *Sort) Schema() *arrow.Schema { return p.Input.Schema() }
+
+// WithChildren orders another input.
+func (p *Sort) WithChildren(c []Plan) Plan { return &Sort{unaryPlan{c[0]}, p.Keys, p.program} }
+
+func (p *Sort) String() string { return args("Sort", "keys", list(p.Keys)) }
+
+// Open reads the input with ec.Parallel Readers.
+func (p *Sort) Open(ctx context.Context, ec *ExecContext, _ int) ([]columnar.Reader, error) {
+	inputs, err := openAs(ctx, ec, p.Input, ec.parallel(), p.program.IsVolatile())
+	if err != nil {
+		return nil, err
+	}
+	return []columnar.Reader{&sortReader{plan: p, ec: ec, inputs: inputs}}, nil
+}
+
+// sortReader reads everything, sorts row numbers, and gathers rows as they are wanted.
+type sortReader struct {
+	plan   *Sort
+	ec     *ExecContext
+	inputs []columnar.Reader
+	runs   []*sortRun
+	rows   []arrow.RecordBatch // borrowed from runs, in order of arrival
+	refs   []kernel.Ref
+	read   bool
+	closed bool
+	given  int64
+}
+
+// sortRun is what one input gave.
+type sortRun struct {
+	batches []sortBatch
+	account *account
+}
+
+type sortBatch struct {
+	rows     arrow.RecordBatch
+	keys     []arrow.Array
+	position int64
+}
+
+func (r *sortReader) Schema() *arrow.Schema { return r.plan.Schema() }
+
+// Position is the number of rows before the batch.
+func (r *sortReader) Position() int64 { return r.given }
+
+func (r *sortReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.closed {
+		return nil, io.EOF
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !r.read {
+		r.read = true
+		if err := r.sort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.refs) == 0 {
+		return nil, io.EOF
+	}
+	n := min(r.ec.batchRows(), len(r.refs))
+	b, err := kernel.GatherBatch(r.ec.Mem, r.plan.Schema(), r.rows, r.refs[:n])
+	if err != nil {
+		return nil, err
+	}
+	r.refs = r.refs[n:]
+	r.given += int64(n)
+	return b, nil
+}
+
+// sort reads the inputs and orders their rows.
+func (r *sortReader) sort(ctx context.Context) error {
+	r.runs = make([]*sortRun, len(r.inputs))
+	for i := range r.runs {
+		r.runs[i] = &sortRun{account: r.ec.account(r.plan, "sort")}
+	}
+	err := inParallel(ctx, len(r.inputs), func(ctx context.Context, i int) error {
+		return r.collect(ctx, r.inputs[i], r.runs[i])
+	})
+	if err != nil {
+		return err
+	}
+	var all []sortBatch
+	for _, run := range r.runs {
+		all = append(all, run.batches...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b sortBatch) int { return cmp.Compare(a.position, b.position) })
+	keys := sortKeys(r.plan.Keys)
+	lengths := make([]int, len(all))
+	for i, b := range all {
+		r.rows = append(r.rows, b.rows)
+		lengths[i] = int(b.rows.NumRows())
+		for k := range keys {
+			keys[k].Columns = append(keys[k].Columns, b.keys[k])
+		}
+	}
+	r.refs, err = sortParallel(ctx, keys, lengths, r.ec.parallel())
+	return err
+}
+
+func sortKeys(keys []logical.SortKey) []kernel.SortKey {
+	out := make([]kernel.SortKey, len(keys))
+	for i, k := range keys {
+		out[i] = kernel.SortKey{Descending: k.Descending, NullsLast: !k.NullsFirst}
+	}
+	return out
+}
+
+// minParallelSort is the number of rows below which one goroutine sorts.
+const minParallelSort = 64 << 10
+
+// sortParallel orders all rows of batches of the given lengths: each goroutine sorts
+// a run of consecutive batches, then pairs of neighbours are merged. Rows of an
+// earlier run come first among equals, so the order is stable.
+func sortParallel(ctx context.Context, keys []kernel.SortKey, lengths []int, n int) ([]kernel.Ref, error) {
+	refs := kernel.AllRefs(lengths...)
+	if n == 1 || len(refs) < minParallelSort {
+		kernel.SortRefs(keys, refs)
+		return refs, nil
+	}
+	bounds := make([]int, n+1)
+	for i := range bounds {
+		bounds[i] = i * len(refs) / n
+	}
+	err := inParallel(ctx, n, func(_ context.Context, i int) error {
+		kernel.SortRefs(keys, refs[bounds[i]:bounds[i+1]])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	compare := kernel.NewComparer(keys)
+	spare := make([]kernel.Ref, len(refs))
+	for len(bounds) > 2 {
+		next := []int{0}
+		pairs := (len(bounds) - 1 + 1) / 2
+		err := inParallel(ctx, pairs, func(_ context.Context, i int) error {
+			from, mid := bounds[2*i], bounds[2*i+1]
+			to := bounds[min(2*i+2, len(bounds)-1)]
+			mergeRuns(compare, spare[from:to], refs[from:mid], refs[mid:to])
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range pairs {
+			next = append(next, bounds[min(2*i+2, len(bounds)-1)])
+		}
+		refs, spare, bounds = spare, refs, next
+	}
+	return refs, nil
+}
+
+// mergeRuns merges two ordered runs into out, a first among equals.
+func mergeRuns(compare *kernel.Comparer, out, a, b []kernel.Ref) {
+	for k := range out {
+		if len(b) == 0 || len(a) > 0 && compare.Compare(a[0], b[0]) <= 0 {
+			out[k], a = a[0], a[1:]
+		} else {
+			out[k], b = b[0], b[1:]
+		}
+	}
+}
+
+// collect keeps the rows of an input, plain, in batches that are not too thin.
+func (r *sortReader) collect(ctx context.Context, in columnar.Reader, run *sortRun) error {
+	filled := &coalesceReader{operator: operator{schema: in.Schema(), input: in}, ec: r.ec}
+	defer filled.drop()
+	env := r.ec.Env()
+	for n := uint64(0); ; n++ {
+		b, err := filled.Next(ctx)
+		if isEnd(err) {
+			return in.Close()
+		}
+		if err != nil {
+			return err
+		}
+		plain := columnar.Plain(r.ec.Mem, b)
+		b.Release()
+		env.Seed = eval.Mix(r.ec.Seed, n)
+		keys, err := r.plan.program.EvalColumns(env, plain)
+		if err != nil {
+			plain.Release()
+			return err
+		}
+		run.batches = append(run.batches, sortBatch{plain, keys, filled.Position()})
+		if err := run.account.add(batchBytes(plain) + 24*plain.NumRows()); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *sortReader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	for _, run := range r.runs {
+		for _, b := range run.batches {
+			b.rows.Release()
+			releaseAll(b.keys)
+		}
+		run.account.release()
+	}
+	r.runs, r.rows, r.refs = nil, nil, nil
+	return columnar.CloseAll(r.inputs)
+}

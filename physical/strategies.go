@@ -1,0 +1,486 @@
+package physical
+
+import (
+	"context"
+
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
+)
+
+// Batch is the strategies for bounded queries. A stream is read as far as it goes now.
+var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow}
+
+func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
+	switch x := n.(type) {
+	case *logical.Scan:
+		filters, err := BindAll(x.Filters, x.Full)
+		if err != nil {
+			return nil, err
+		}
+		return NewScan(ScanSpec{
+			Name: x.Name, Schema: x.Table.Schema(), Units: x.Table.Units,
+			Columns: append([]int{}, x.Positions...), Filters: filters, Limit: x.Limit, Ordinal: pl.WantsOrdinal(),
+		})
+	case *logical.StreamScan:
+		filters, err := BindAll(x.Filters, x.Full)
+		if err != nil {
+			return nil, err
+		}
+		return NewScan(ScanSpec{
+			Name: x.Stream.Name, Schema: x.Stream.Schema, Units: boundedUnits(x.Stream),
+			Columns: append([]int{}, x.Positions...), Filters: filters, Ordinal: pl.WantsOrdinal(),
+		})
+	case *logical.Values:
+		return NewValues(x.Output.Arrow(), x.Rows)
+	}
+	return nil, nil
+}
+
+// boundedUnits reads a stream as the table it is now.
+func boundedUnits(s *logical.Stream) UnitSource {
+	return func(ctx context.Context, req connector.ScanRequest) ([]connector.Unit, error) {
+		t, err := s.Bounded(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return t.Units(ctx, req)
+	}
+}
+
+func planUnary(pl *Planner, n logical.Node) (Plan, error) {
+	switch x := n.(type) {
+	case *logical.Alias:
+		return pl.PlanSame(x.Input)
+	case *logical.Watermark: // over bounded data it means nothing
+		return pl.PlanSame(x.Input)
+	case *logical.Filter:
+		in, err := pl.PlanSame(x.Input)
+		if err != nil {
+			return nil, err
+		}
+		cond, err := Bind(x.Cond, x.Input.Schema())
+		if err != nil {
+			return nil, err
+		}
+		return NewFilter(in, cond)
+	case *logical.Project:
+		in, err := pl.PlanSame(x.Input)
+		if err != nil {
+			return nil, err
+		}
+		columns, err := BindNamed(x.Columns, x.Input.Schema())
+		if err != nil {
+			return nil, err
+		}
+		if HasOrdinal(in.Schema()) {
+			r := ordinalRef(in)
+			columns = append(columns, expr.Named{Expr: r, Name: r.Name})
+		}
+		return NewProject(in, columns)
+	case *logical.Limit:
+		in, err := pl.PlanOrdered(x.Input)
+		if err != nil {
+			return nil, err
+		}
+		return NewLimit(in, x.Count, x.Offset, readsLittle(x)), nil
+	}
+	return nil, nil
+}
+
+// readsLittle says whether a limit is met soon, so that reading ahead in parallel
+// would be in vain.
+func readsLittle(l *logical.Limit) bool {
+	if l.Count == logical.NoLimit || l.Count+l.Offset > 4*16384 {
+		return false
+	}
+	for n := l.Input; ; {
+		switch x := n.(type) {
+		case *logical.Project, *logical.Alias, *logical.Watermark:
+			n = x.Children()[0]
+		case *logical.Scan:
+			return len(x.Filters) == 0
+		case *logical.StreamScan:
+			return len(x.Filters) == 0
+		default:
+			return false
+		}
+	}
+}
+
+func planOrder(pl *Planner, n logical.Node) (Plan, error) {
+	x, ok := n.(*logical.Sort)
+	if !ok {
+		return nil, nil
+	}
+	in, err := pl.PlanUnordered(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	keys := append([]logical.SortKey(nil), x.Keys...)
+	for i := range keys {
+		if keys[i].Expr, err = Bind(keys[i].Expr, x.Input.Schema()); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case x.Limit > 0 && x.Limit <= maxTop:
+		return NewTopK(in, keys, x.Limit)
+	case len(keys) == 0:
+		return in, nil
+	}
+	s, err := NewSort(in, keys)
+	if err != nil || x.Limit <= 0 {
+		return s, err
+	}
+	return NewLimit(s, x.Limit, 0, false), nil
+}
+
+// maxTop is from how many rows on sorting everything beats a heap.
+const maxTop = 1 << 20
+
+func planAggregation(pl *Planner, n logical.Node) (Plan, error) {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return pl.planAggregate(x)
+	case *logical.Distinct:
+		return pl.planDistinct(x)
+	}
+	return nil, nil
+}
+
+func (pl *Planner) planAggregate(x *logical.Aggregate) (Plan, error) {
+	in, merged, err := pl.planSessions(x)
+	if err != nil {
+		return nil, err
+	}
+	if !merged {
+		if in, err = pl.planAggregateInput(x); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := BindNamed(x.Keys, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	aggs, err := BindNamed(x.Aggs, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	ordinal := -1
+	if HasOrdinal(in.Schema()) {
+		ordinal = in.Schema().NumFields() - 1
+	}
+	spec, err := NewAggregateSpec(in.Schema(), keys, aggs, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	return aggregatePlan(in, spec, pl.want.ordered)
+}
+
+// planAggregateInput plans the input, with ordinals where an aggregate needs them.
+func (pl *Planner) planAggregateInput(x *logical.Aggregate) (Plan, error) {
+	for _, a := range x.Aggs {
+		if agg, ok := a.Expr.(*expr.Agg); ok && agg.Signature.Overload.Ordered {
+			return pl.PlanOrdinal(x.Input)
+		}
+	}
+	return pl.PlanUnordered(x.Input)
+}
+
+// aggregatePlan aggregates in two phases, or where an aggregate over distinct values
+// has no state to merge, rows by the hash of their key.
+func aggregatePlan(in Plan, spec *AggregateSpec, ordered bool) (Plan, error) {
+	if !spec.HasDistinct() {
+		return NewHashAggregate(NewPartialAggregate(in, spec), spec, ordered), nil
+	}
+	if len(spec.Keys) == 0 {
+		return NewSingleAggregate(in, spec, ordered), nil
+	}
+	x, err := NewExchange(in, exprsOf(spec.Keys)...)
+	if err != nil {
+		return nil, err
+	}
+	return NewSingleAggregate(x, spec, ordered), nil
+}
+
+func (pl *Planner) planDistinct(x *logical.Distinct) (Plan, error) {
+	if x.On == nil && len(x.Schema().Columns) > 0 {
+		in, err := pl.PlanUnordered(x.Input)
+		if err != nil {
+			return nil, err
+		}
+		spec, err := NewAggregateSpec(in.Schema(), refsTo(x.Input.Schema()), nil, -1)
+		if err != nil {
+			return nil, err
+		}
+		return aggregatePlan(in, spec, pl.want.ordered)
+	}
+	in, err := pl.PlanOrdered(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := BindAll(x.On, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	partial, err := NewDistinct(in, keys, true)
+	if err != nil {
+		return nil, err
+	}
+	return NewDistinct(partial, keys, false)
+}
+
+func planWindow(pl *Planner, n logical.Node) (Plan, error) {
+	x, ok := n.(*logical.Window)
+	if !ok {
+		return nil, nil
+	}
+	in, err := pl.PlanSame(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	time, err := Bind(x.Time, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	spec := x.Spec
+	if x.IsSession() {
+		if spec.Gap, err = Bind(spec.Gap, x.Input.Schema()); err != nil {
+			return nil, err
+		}
+	}
+	w, err := NewWindow(in, time, spec, x.Start.Name, x.End.Name)
+	if err != nil || !x.IsSession() || pl.sessions[x] {
+		return w, err
+	}
+	keys, err := BindAll(x.PartitionKeys, x.Schema())
+	if err != nil {
+		return nil, err
+	}
+	at := len(x.Input.Schema().Columns)
+	return NewSessionMerge(w, keys, at, at+1)
+}
+
+// planSessions plans the input of an aggregate that groups by a session window: the
+// sessions are merged by the other keys. merged is false if it is not one.
+func (pl *Planner) planSessions(x *logical.Aggregate) (in Plan, merged bool, err error) {
+	w, start, end := sessionOf(x.Input)
+	if w == nil || len(w.PartitionKeys) > 0 || start < 0 || end < 0 {
+		return nil, false, nil
+	}
+	columns := x.Input.Schema().Columns
+	bounds := []expr.ID{columns[start].ID, columns[end].ID}
+	var keys []expr.Expr
+	grouped := false
+	for _, k := range x.Keys {
+		if readsAny(k.Expr, bounds) {
+			grouped = true
+			continue
+		}
+		b, err := Bind(k.Expr, x.Input.Schema())
+		if err != nil {
+			return nil, false, err
+		}
+		keys = append(keys, b)
+	}
+	if !grouped {
+		return nil, false, nil
+	}
+	pl.sessions[w] = true
+	if in, err = pl.planAggregateInput(x); err != nil {
+		return nil, false, err
+	}
+	in, err = NewSessionMerge(in, keys, start, end)
+	return in, true, err
+}
+
+func readsAny(e expr.Expr, ids []expr.ID) bool {
+	for _, id := range expr.Columns(e) {
+		for _, want := range ids {
+			if id == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sessionOf finds the session window whose bounds are columns start and end of n.
+func sessionOf(n logical.Node) (w *logical.Window, start, end int) {
+	switch x := n.(type) {
+	case *logical.Window:
+		if !x.IsSession() {
+			return nil, 0, 0
+		}
+		at := len(x.Input.Schema().Columns)
+		return x, at, at + 1
+	case *logical.Alias, *logical.Filter:
+		return sessionOf(x.Children()[0])
+	case *logical.Project:
+		w, start, end := sessionOf(x.Input)
+		if w == nil {
+			return nil, 0, 0
+		}
+		in := x.Input.Schema().Columns
+		return w, projected(x, in, start), projected(x, in, end)
+	}
+	return nil, 0, 0
+}
+
+// projected is where a projection puts column i of its input; -1 if nowhere.
+func projected(p *logical.Project, in []*expr.Column, i int) int {
+	if i < 0 {
+		return -1
+	}
+	for k, c := range p.Columns {
+		if col, ok := c.Expr.(*expr.Column); ok && col.ID == in[i].ID {
+			return k
+		}
+	}
+	return -1
+}
+
+func planBinary(pl *Planner, n logical.Node) (Plan, error) {
+	switch x := n.(type) {
+	case *logical.Union:
+		inputs := make([]Plan, len(x.Inputs))
+		for i, c := range x.Inputs {
+			p, err := pl.Plan(c)
+			if err != nil {
+				return nil, err
+			}
+			inputs[i] = p
+		}
+		return NewUnion(x.Output.Arrow(), inputs...), nil
+	case *logical.SetOp:
+		left, err := pl.PlanOrdered(x.Left)
+		if err != nil {
+			return nil, err
+		}
+		right, err := pl.PlanUnordered(x.Right)
+		if err != nil {
+			return nil, err
+		}
+		return NewSetOp(x.Kind, x.All, left, right), nil
+	case *logical.Join:
+		return pl.planJoin(x)
+	}
+	return nil, nil
+}
+
+func (pl *Planner) planJoin(x *logical.Join) (Plan, error) {
+	left, err := pl.Plan(x.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := pl.Plan(x.Right)
+	if err != nil {
+		return nil, err
+	}
+	spec, rest, err := JoinKeys(x)
+	if err != nil {
+		return nil, err
+	}
+	if len(spec.LeftKeys) == 0 {
+		return NewLoopJoin(x.Kind, left, right, rest)
+	}
+	spec.Residual = rest
+	spec.BuildLeft = smallerLeft(x)
+	j, err := NewHashJoin(left, right, spec)
+	if err != nil {
+		return nil, err
+	}
+	return NewCoalesce(j), nil
+}
+
+// JoinKeys finds the equalities of a join's condition that have one side from each
+// input, as keys over positions of the inputs, and the rest of the condition over the
+// columns of left, then right; nil if there is none.
+func JoinKeys(x *logical.Join) (spec JoinSpec, rest expr.Expr, err error) {
+	spec.Kind = x.Kind
+	l, r := x.Left.Schema(), x.Right.Schema()
+	both := logical.NewSchema(append(l.Columns[:len(l.Columns):len(l.Columns)], r.Columns...)...)
+	var others []expr.Expr
+	for _, c := range expr.Conjuncts(x.On) {
+		a, b, nullSafe, ok := equality(c, l, r)
+		if !ok {
+			bound, err := Bind(c, both)
+			if err != nil {
+				return spec, nil, err
+			}
+			others = append(others, bound)
+			continue
+		}
+		if a, err = Bind(a, l); err != nil {
+			return spec, nil, err
+		}
+		if b, err = Bind(b, r); err != nil {
+			return spec, nil, err
+		}
+		spec.LeftKeys = append(spec.LeftKeys, a)
+		spec.RightKeys = append(spec.RightKeys, b)
+		spec.NullSafe = append(spec.NullSafe, nullSafe)
+	}
+	return spec, expr.All(others), nil
+}
+
+// equality takes left expression = right expression apart.
+func equality(e expr.Expr, l, r *logical.Schema) (a, b expr.Expr, nullSafe, ok bool) {
+	c, ok := e.(*expr.Call)
+	if !ok || len(c.Args) != 2 || c.Func.Name != "=" && c.Func.Name != "is_not_distinct_from" {
+		return nil, nil, false, false
+	}
+	a, b = c.Args[0], c.Args[1]
+	from := func(e expr.Expr, s *logical.Schema) bool {
+		ids := expr.Columns(e)
+		return len(ids) > 0 && s.Has(ids...)
+	}
+	nullSafe = c.Func.Name != "="
+	switch {
+	case from(a, l) && from(b, r):
+		return a, b, nullSafe, true
+	case from(a, r) && from(b, l):
+		return b, a, nullSafe, true
+	}
+	return nil, nil, false, false
+}
+
+// smallerLeft says whether the left side of a join is known to be the smaller one.
+func smallerLeft(x *logical.Join) bool {
+	left, leftKnown := estimate(x.Left)
+	right, rightKnown := estimate(x.Right)
+	switch {
+	case leftKnown && rightKnown:
+		return left*2 < right
+	case leftKnown:
+		return left < 10_000
+	}
+	return false
+}
+
+// estimate is about how many rows a node gives at most, if that is known.
+func estimate(n logical.Node) (rows int64, known bool) {
+	switch x := n.(type) {
+	case *logical.Scan:
+		if c, ok := x.Table.(connector.RowCounter); ok {
+			return c.RowCount()
+		}
+	case *logical.Values:
+		return int64(len(x.Rows)), true
+	case *logical.Limit:
+		rows, known := estimate(x.Input)
+		if x.Count != logical.NoLimit && (!known || x.Count < rows) {
+			return x.Count, true
+		}
+		return rows, known
+	case *logical.Aggregate:
+		if len(x.Keys) == 0 {
+			return 1, true
+		}
+		return estimate(x.Input)
+	case *logical.Filter, *logical.Project, *logical.Alias, *logical.Watermark, *logical.Distinct, *logical.Sort:
+		return estimate(x.Children()[0])
+	}
+	return 0, false
+}
