@@ -16,6 +16,11 @@ type Rows struct {
 	batches []arrow.RecordBatch
 }
 
+// NewRows takes over batches of a schema.
+func NewRows(schema *arrow.Schema, batches []arrow.RecordBatch) *Rows {
+	return &Rows{schema: schema, batches: batches}
+}
+
 // Schema is the columns.
 func (r *Rows) Schema() *arrow.Schema { return r.schema }
 

@@ -43,6 +43,8 @@ type Counters struct {
 type OperatorState struct {
 	Operator string `json:"operator"`
 	Version  int64  `json:"version"`
+	// Rows is the number of rows of all tables at this version.
+	Rows int64 `json:"rows"`
 	// Files are in the order in which they are read: for each table the newest
 	// snapshot, if there is one, and the changes after it.
 	Files []StateFile `json:"files"`

@@ -3,6 +3,7 @@ package logical
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,7 +146,7 @@ func DeclareWatermark(input Node, column *expr.Column, delay time.Duration, labe
 func streamsOf(n Node) []string {
 	var names []string
 	Walk(n, func(x Node) bool {
-		if s, ok := x.(*StreamScan); ok {
+		if s, ok := x.(*StreamScan); ok && !slices.Contains(names, s.Stream.Name) {
 			names = append(names, s.Stream.Name)
 		}
 		return true
@@ -167,13 +168,17 @@ func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 		if err != nil {
 			return nil, err
 		}
+		seen := idSet{}
+		for i, k := range keys {
+			keys[i] = seen.add(k)
+		}
 		var outputs []expr.Named
 		for _, t := range aggs {
 			n, err := keyed.named(t, true)
 			if err != nil {
 				return nil, err
 			}
-			outputs = append(outputs, n)
+			outputs = append(outputs, seen.add(n))
 		}
 		return BuildAggregate(keyed.node, keys, outputs)
 	})

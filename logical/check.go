@@ -18,21 +18,38 @@ func Check(n Node, mode connector.OutputMode) error {
 		return &UnsupportedError{What: "output mode complete", Reason: "nothing is aggregated, so the whole result would be every row ever read",
 			Remedy: "use output_mode = 'append'"}
 	}
-	return check(n, mode, false)
+	return check(n, mode, above{})
 }
 
-// check visits n; above says whether a streaming aggregate stands above it.
-func check(n Node, mode connector.OutputMode, above bool) error {
+// above is what stands above a node.
+type above struct {
+	aggregate bool   // a streaming aggregate
+	stateful  string // the next operator that keeps state, "" if there is none
+}
+
+func (a above) under(operator string) above {
+	return above{aggregate: a.aggregate || operator == aggregation, stateful: operator}
+}
+
+const aggregation = "an aggregate"
+
+// check visits n.
+func check(n Node, mode connector.OutputMode, up above) error {
 	if !IsStreaming(n) {
 		return nil
 	}
 	var err error
+	below := up
 	switch x := n.(type) {
 	case *Aggregate:
-		err = checkAggregate(x, mode)
-		above = true
+		err = checkAggregate(x, mode, up)
+		below = up.under(aggregation)
 	case *Distinct:
-		err = checkDistinct(x, mode)
+		err = checkDistinct(x, mode, up)
+		below = up.under("DISTINCT ON")
+		if x.On == nil && !x.WithinWatermark {
+			below = up.under(aggregation)
+		}
 	case *Sort:
 		if mode != connector.Complete || !hasStreamingAggregate(x.Input) {
 			err = &UnsupportedError{What: "ORDER BY on a stream", Reason: "a stream has no end after which it could be sorted",
@@ -42,28 +59,40 @@ func check(n Node, mode connector.OutputMode, above bool) error {
 		err = checkLimit(x, mode)
 	case *Join:
 		err = checkJoin(x, mode)
-	case *Union:
-		for _, in := range x.Inputs {
-			if !IsStreaming(in) {
-				err = &UnsupportedError{What: "UNION of a stream and a bounded table", Reason: "the table's rows belong to no batch",
-					Remedy: "declare the table as a stream, too"}
-			}
+		if IsStreaming(x.Left) && IsStreaming(x.Right) {
+			below = up.under("a join of streams")
 		}
+	case *Union:
+		err = checkUnion(x)
 	case *SetOp:
 		err = &UnsupportedError{What: x.Kind.String() + " on a stream", Reason: "which rows remain is known only at the end",
 			Remedy: "use a semi or anti join against a bounded table"}
 	case *Window:
-		if x.IsSession() && !above {
-			err = &UnsupportedError{What: "SESSION without grouping by its window on a stream", Reason: "a session's bounds are known only once its rows are grouped",
-				Remedy: "GROUP BY window_start, window_end"}
+		if x.IsSession() && !up.aggregate {
+			err = ungroupedSession()
 		}
 	}
 	if err != nil {
 		return err
 	}
 	for _, c := range n.Children() {
-		if err := check(c, mode, above); err != nil {
+		if err := check(c, mode, below); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func ungroupedSession() error {
+	return &UnsupportedError{What: "SESSION without grouping by its window on a stream", Reason: "a session's bounds are known only once its rows are grouped",
+		Remedy: "GROUP BY window_start, window_end"}
+}
+
+func checkUnion(u *Union) error {
+	for _, in := range u.Inputs {
+		if !IsStreaming(in) {
+			return &UnsupportedError{What: "UNION of a stream and a bounded table", Reason: "the table's rows belong to no batch",
+				Remedy: "declare the table as a stream, too"}
 		}
 	}
 	return nil
@@ -97,28 +126,107 @@ func ClosingKey(a *Aggregate) (key expr.Named, mark EventTime, ok bool) {
 	return key, mark, ok
 }
 
-func checkAggregate(a *Aggregate, mode connector.OutputMode) error {
-	_, mark, closes := ClosingKey(a)
+func checkAggregate(a *Aggregate, mode connector.OutputMode, up above) error {
+	if up.stateful != "" && mode != connector.Append {
+		return &UnsupportedError{What: fmt.Sprintf("an aggregate below %s in output mode %s", up.stateful, mode),
+			Reason: "a revised group could not be taken back above", Remedy: "use output_mode = 'append', or write the inner result to files and read those"}
+	}
+	if w := openSession(a.Input); w != nil && !groupsBy(a, w) {
+		return ungroupedSession()
+	}
+	_, _, closes := ClosingKey(a)
 	if mode == connector.Append && !closes {
 		return &UnsupportedError{What: "an aggregate in output mode append", Reason: "without a watermark on a grouping key no group is ever finished",
 			Remedy: "group by a window of a column with a WATERMARK, or use output_mode = 'update' or 'complete'"}
 	}
-	if mode == connector.Update && closes && mark.Kind == SessionTime {
+	if mode == connector.Update && openSession(a.Input) != nil {
 		return &UnsupportedError{What: "a session window in output mode update", Reason: "sessions already sent may merge later",
 			Remedy: "use output_mode = 'append' or 'complete'"}
 	}
 	return nil
 }
 
-func checkDistinct(d *Distinct, mode connector.OutputMode) error {
-	if d.WithinWatermark && len(EventTimes(d.Input)) == 0 {
-		return &UnsupportedError{What: "DISTINCT ON … WITHIN WATERMARK", Reason: "the stream has no watermark",
-			Remedy: "add WATERMARK FOR column AS column - INTERVAL '…' to CREATE STREAM"}
+// openSession is the session window below n that the aggregate above must merge.
+func openSession(n Node) *Window {
+	switch x := n.(type) {
+	case *Window:
+		if x.IsSession() {
+			return x
+		}
+	case *Aggregate:
+		return nil
 	}
-	if d.On == nil && !d.WithinWatermark {
-		return checkAggregate(NewAggregate(d.Input, passAll(d.Input.Schema()), nil), mode)
+	for _, c := range n.Children() {
+		if w := openSession(c); w != nil {
+			return w
+		}
 	}
 	return nil
+}
+
+// groupsBy says whether a bound of w, handed on as it is, is a key of a.
+func groupsBy(a *Aggregate, w *Window) bool {
+	for _, k := range a.Keys {
+		if c, ok := k.Expr.(*expr.Column); ok {
+			if id := origin(a.Input, c.ID); id == w.Start.ID || id == w.End.ID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// origin follows a column of n down to where it is made.
+func origin(n Node, id expr.ID) expr.ID {
+	switch x := n.(type) {
+	case *Project:
+		for _, c := range x.Columns {
+			if c.ID != id {
+				continue
+			}
+			if col, ok := c.Expr.(*expr.Column); ok {
+				return origin(x.Input, col.ID)
+			}
+		}
+		return id
+	case *Union:
+		if i := x.Output.Index(id); i >= 0 {
+			return origin(x.Inputs[0], x.Inputs[0].Schema().Columns[i].ID)
+		}
+		return id
+	}
+	for _, c := range n.Children() {
+		if c.Schema().Has(id) {
+			return origin(c, id)
+		}
+	}
+	return id
+}
+
+func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
+	if d.On == nil && !d.WithinWatermark {
+		return checkAggregate(NewAggregate(d.Input, passAll(d.Input.Schema()), nil), mode, up)
+	}
+	if mode == connector.Complete && !up.aggregate {
+		return &UnsupportedError{What: "DISTINCT ON in output mode complete", Reason: "the whole result would be every row kept so far",
+			Remedy: "use output_mode = 'append', or aggregate above it"}
+	}
+	if !d.WithinWatermark {
+		return nil
+	}
+	labels := map[string]bool{}
+	for _, m := range EventTimes(d.Input) {
+		labels[m.Label] = true
+	}
+	switch len(labels) {
+	case 0:
+		return &UnsupportedError{What: "DISTINCT ON … WITHIN WATERMARK", Reason: "the stream has no watermark",
+			Remedy: "add WATERMARK FOR column AS column - INTERVAL '…' to CREATE STREAM"}
+	case 1:
+		return nil
+	}
+	return &UnsupportedError{What: "DISTINCT ON … WITHIN WATERMARK over two event times", Reason: "a row has no single time to expire by",
+		Remedy: "keep the event time of one side only, in a subquery"}
 }
 
 func passAll(s *Schema) []expr.Named {
@@ -151,8 +259,12 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 		if mode != connector.Append {
 			return refuse("its result cannot be revised", "use output_mode = 'append'")
 		}
-		if j.Kind == AntiJoin || j.Kind == CrossJoin {
+		if j.Kind == AntiJoin || j.Kind == CrossJoin || !HasEquality(j) {
 			return refuse("every later row could change the result", "use an inner, left, right, full or semi join with an equality")
+		}
+		if l, r := JoinBounds(j); waitsForEver(j.Kind, l != nil, r != nil) {
+			return refuse("without a bound in time no row is ever known to have no match",
+				"join on a column with a WATERMARK, or add a range such as l.ts BETWEEN r.ts - INTERVAL '1 hour' AND r.ts")
 		}
 	case left && (j.Kind == RightJoin || j.Kind == FullJoin):
 		return refuse("the table's unmatched rows are never final", "use a left or inner join")
@@ -160,6 +272,20 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 		return refuse("the table's unmatched rows are never final", "put the stream on the left, or use a right or inner join")
 	}
 	return nil
+}
+
+// waitsForEver says whether a join must know that a row has no match and never can;
+// left and right say whether the rows of that side are bounded in time.
+func waitsForEver(kind JoinKind, left, right bool) bool {
+	switch kind {
+	case LeftJoin, SemiJoin:
+		return !left
+	case RightJoin:
+		return !right
+	case FullJoin:
+		return !left && !right
+	}
+	return false
 }
 
 func side(streaming bool) string {

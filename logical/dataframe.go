@@ -74,6 +74,18 @@ func (d *DataFrame) named(t expr.Term, aggregates bool) (expr.Named, error) {
 	return name(e, t.Name), nil
 }
 
+// idSet is the columns of a list being built.
+type idSet map[expr.ID]bool
+
+// add is n, with an ID of its own if it passes on a column that is there already.
+func (s idSet) add(n expr.Named) expr.Named {
+	if s[n.ID] {
+		n.ID = expr.NewID()
+	}
+	s[n.ID] = true
+	return n
+}
+
 // name is e under a given name; a plain column keeps its ID if it keeps its name.
 func name(e expr.Expr, given string) expr.Named {
 	c, isColumn := e.(*expr.Column)
@@ -90,17 +102,13 @@ func name(e expr.Expr, given string) expr.Named {
 func (d *DataFrame) Select(terms ...expr.Term) *DataFrame {
 	return d.then("select", func(d *DataFrame) (Node, error) {
 		columns := make([]expr.Named, len(terms))
-		seen := map[expr.ID]bool{}
+		seen := idSet{}
 		for i, t := range terms {
 			n, err := d.named(t, false)
 			if err != nil {
 				return nil, err
 			}
-			if seen[n.ID] { // a column passed on twice is two columns
-				n.ID = expr.NewID()
-			}
-			seen[n.ID] = true
-			columns[i] = n
+			columns[i] = seen.add(n)
 		}
 		return NewProject(d.node, columns), nil
 	})
@@ -155,7 +163,7 @@ func (d *DataFrame) Drop(names ...string) *DataFrame {
 // Where keeps the rows for which cond is true.
 func (d *DataFrame) Where(cond expr.Term) *DataFrame {
 	return d.then("where", func(d *DataFrame) (Node, error) {
-		e, err := d.condition("Where", cond)
+		e, err := d.condition("the filter", cond)
 		if err != nil {
 			return nil, err
 		}
@@ -164,12 +172,12 @@ func (d *DataFrame) Where(cond expr.Term) *DataFrame {
 }
 
 // condition types a term that must be BOOLEAN; NULL is one.
-func (d *DataFrame) condition(verb string, t expr.Term) (expr.Expr, error) {
+func (d *DataFrame) condition(what string, t expr.Term) (expr.Expr, error) {
 	e, err := d.resolve(t, false)
 	if err != nil {
 		return nil, err
 	}
-	return expr.NewCondition(e, verb)
+	return expr.NewCondition(e, what)
 }
 
 // As gives the DataFrame a name by which its columns can be qualified.
@@ -266,7 +274,7 @@ func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 		}
 		right := Refresh(o.node)
 		both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
-		e, err := both.condition("Join", on)
+		e, err := both.condition("the join", on)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/physical"
 	"github.com/tidemill/tidemill/physical/physicaltest"
@@ -16,6 +17,8 @@ import (
 var registry = function.Builtins()
 
 var col, lit, fn = expr.Col, expr.Lit, expr.Func
+
+var scanAll = connector.ScanRequest{}
 
 // bind resolves a term over the columns of s and gives it positions.
 func bind(t testing.TB, s *arrow.Schema, term expr.Term) expr.Expr {

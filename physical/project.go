@@ -2,6 +2,7 @@ package physical
 
 import (
 	"context"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -50,7 +51,9 @@ func (p *Project) WithChildren(c []Plan) Plan {
 	return &Project{unaryPlan{c[0]}, p.Columns, p.schema, p.program}
 }
 
-func (p *Project) String() string { return "Project " + namedList(p.Columns) }
+func (p *Project) String() string {
+	return strings.TrimSuffix(strings.Replace("Project "+namedList(p.Columns), "[", "", 1), "]")
+}
 
 // Open projects each Reader of the input.
 func (p *Project) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {

@@ -200,6 +200,8 @@ func (d *decimalOp) apply(x, y num) (num, bool) {
 		}
 		if k := d.xs + d.ys - d.s; k > 0 {
 			p = p.scaleDown(k)
+		} else if p, ok = p.scaleUp(-k); !ok {
+			return num{}, false
 		}
 		return p.signed(nx != ny, d.prec)
 	case Divide:
@@ -214,10 +216,14 @@ func (d *decimalOp) addBig(x, y num) (num, bool) {
 	return roundBig(sum, d.common-d.s, d.prec)
 }
 
-// roundBig divides by ten to the k, rounding half away from zero.
+// roundBig divides by ten to the k, rounding half away from zero; for a negative k it
+// multiplies.
 func roundBig(v *big.Int, k, precision int32) (num, bool) {
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(k, -k))), nil)
 	if k > 0 {
-		v = divideBig(v, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(k)), nil))
+		v = divideBig(v, power)
+	} else if k < 0 {
+		v = power.Mul(power, v)
 	}
 	return fromBig(v, precision)
 }

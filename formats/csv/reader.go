@@ -143,8 +143,8 @@ func (r *reader) start(u *unit) error {
 			r.s.pos = r.s.start[0] // the first record is data
 			r.s.moved()
 		}
-		if u.r.Divided {
-			r.chain.passed(0, recordStart, r.own(u))
+		if u.r.Divided && r.chain.passed(0, recordStart, r.own(u)) {
+			r.s.noQuotesTo(r.in.Limit())
 		}
 		return nil
 	}
@@ -152,14 +152,17 @@ func (r *reader) start(u *unit) error {
 	if err != nil {
 		return err
 	}
-	r.chain.passed(u.index, st, r.own(u))
+	noQuotes := r.chain.passed(u.index, st, r.own(u))
 	if err := r.s.skipRecord(st); err != nil {
 		return r.explain(err)
 	}
 	if l.hasHeader {
-		return r.explain(r.s.skipTo(r.headerEnd))
+		err = r.s.skipTo(r.headerEnd)
 	}
-	return nil
+	if noQuotes && err == nil {
+		r.s.noQuotesTo(r.in.Limit())
+	}
+	return r.explain(err)
 }
 
 // own is the part of the first window that lies in the range.

@@ -104,6 +104,13 @@ func (s *scanner) moved() {
 	}
 }
 
+// noQuotesTo says that no quote stands before buffer index i.
+func (s *scanner) noQuotesTo(i int) {
+	if i > s.noQuote {
+		s.noQuote, s.quoteFound = i, false
+	}
+}
+
 // more reads on; the bytes from pos stay.
 func (s *scanner) more() error {
 	err := s.in.More(s.pos)

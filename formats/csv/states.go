@@ -157,18 +157,24 @@ func (c *chain) start(k int) (state, error) {
 }
 
 // passed says that range k, which begins in state st, holds p (without the mark at
-// the start of the file).
-func (c *chain) passed(k int, st state, p []byte) {
+// the start of the file). It says whether it is certain that no quote stands in p.
+func (c *chain) passed(k int, st state, p []byte) (noQuotes bool) {
 	c.mu.Lock()
 	known := len(c.states) > k+1
 	c.mu.Unlock()
 	if known || k+1 == len(c.ranges) {
-		return
+		return false
 	}
-	end := c.d.advance(st, p)
+	end := st
+	if noQuotes = len(p) > 0 && st <= unquoted && bytes.IndexByte(p, c.d.quote) < 0; noQuotes {
+		end = c.d.after(p[len(p)-1])
+	} else {
+		end = c.d.advance(st, p)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.states) == k+1 {
 		c.states = append(c.states, end)
 	}
+	return noQuotes
 }

@@ -3,7 +3,6 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -449,12 +448,4 @@ func readsLines(f codec.Format) bool {
 		return true
 	}
 	return false
-}
-
-// withSource adds what a message about a table or stream should say.
-func withSource(env *connector.Env, err error) error {
-	if err == nil || env.Name == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", env.Name, err)
 }

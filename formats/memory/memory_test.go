@@ -65,7 +65,7 @@ func TestSink(t *testing.T) {
 				return connectortest.SinkCase{
 					Mode:  mode,
 					Clear: result.Clear,
-					Open: func(*testing.T, int64) connector.Sink { return memory.NewSink(result, "q") },
+					Open:  func(*testing.T, int64) connector.Sink { return memory.NewSink(result, "q") },
 					Read: func(t *testing.T) []string {
 						table, ok := result.Table()
 						if !ok {

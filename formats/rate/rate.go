@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
+	"sort"
 	"strings"
 	"time"
 
@@ -266,11 +268,7 @@ func (s *Source) Units(_ context.Context, start, end connector.Offset, req conne
 	if err != nil {
 		return nil, err
 	}
-	span := spanOf{rows: high - low, low: low, begin: s.start + from*1e6, micros: (to - from) * 1e6}
-	if s.o.RowsPerBatch > 0 {
-		span.begin, span.micros = s.start+from*s.o.Advance.Microseconds(), 0
-		span.step, span.perStep = s.o.Advance.Microseconds(), s.o.RowsPerBatch
-	}
+	span := spanOf{source: s, rows: high - low, low: low}
 	parts := min(s.o.Partitions, max(span.rows, 1))
 	var units []connector.Unit
 	for p := range parts {
@@ -297,19 +295,39 @@ func (s *Source) Commit(context.Context, connector.Offset) error { return nil }
 // Close implements connector.Source.
 func (s *Source) Close() error { return nil }
 
-// spanOf is the rows of a range: row i has the value low + i, and a time that is
-// spread evenly over micros, or moves by step every perStep rows.
+// spanOf is the rows of a range: row i has the value low + i.
 type spanOf struct {
-	rows, low     int64
-	begin, micros int64
-	step, perStep int64
+	source    *Source
+	rows, low int64
 }
 
-func (s *spanOf) time(i int64) int64 {
-	if s.perStep > 0 {
-		return s.begin + i/s.perStep*s.step
+// time is when the row of a value came: the rows of a second are spread over it
+// evenly, those of a batch come at once. It depends on the value alone, so that ranges
+// may be joined and split.
+func (s *Source) time(value int64) int64 {
+	if s.o.RowsPerBatch > 0 {
+		return s.start + value/s.o.RowsPerBatch*s.o.Advance.Microseconds()
 	}
-	return s.begin + int64(math.Floor(float64(i)*(float64(s.micros)/float64(s.rows))))
+	ramp := int64(s.o.RampUp / time.Second)
+	ramped, _ := s.valueAt(ramp)
+	if rest := value - ramped; rest >= 0 {
+		return s.start + (ramp+rest/s.o.RowsPerSecond)*1e6 + part(rest%s.o.RowsPerSecond, s.o.RowsPerSecond)
+	}
+	// The last second that begins at or before the value.
+	second := int64(sort.Search(int(ramp), func(i int) bool {
+		end, _ := s.valueAt(int64(i) + 1)
+		return end > value
+	}))
+	begin, _ := s.valueAt(second)
+	end, _ := s.valueAt(second + 1)
+	return s.start + second*1e6 + part(value-begin, end-begin)
+}
+
+// part is n of rows rows of a second, in microseconds.
+func part(n, rows int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), 1e6)
+	us, _ := bits.Div64(hi, lo, uint64(rows))
+	return int64(us)
 }
 
 type unit struct {
@@ -380,7 +398,7 @@ func (r *reader) column(i, n int) arrow.Array {
 	span := &r.unit.span
 	for j := range values {
 		if wanted == 0 {
-			values[j] = span.time(r.at + int64(j))
+			values[j] = span.source.time(span.low + r.at + int64(j))
 		} else {
 			values[j] = span.low + r.at + int64(j)
 		}

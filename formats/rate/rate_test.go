@@ -118,7 +118,7 @@ func TestTimesAreSpread(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := connectortest.Rows(t, mem, us)
-	want := []string{"0|2024-01-01T00:00:00Z", "1|2024-01-01T00:00:00.25Z", "2|2024-01-01T00:00:00.5Z", "3|2024-01-01T00:00:00.75Z"}
+	want := []string{"0|2024-01-01T00:00:00Z", "1|2024-01-01T00:00:00.250000Z", "2|2024-01-01T00:00:00.500000Z", "3|2024-01-01T00:00:00.750000Z"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows %q", got)
 	}

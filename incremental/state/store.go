@@ -132,6 +132,7 @@ func (s *Store) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
 			return checkpoint.OperatorState{}, err
 		}
 	}
+	next.Rows = int64(s.Len())
 	s.mu.Lock()
 	s.files, s.version = next, to
 	s.mu.Unlock()

@@ -346,7 +346,7 @@ func (c *Column) appendText(buf []byte, cells []Cell) {
 		case n <= Pad:
 			// One copy of a fixed size, into room that is there and will be
 			// overwritten, costs less than a call.
-			copy(data[used:used+Pad], buf[s:s+Pad])
+			*(*[Pad]byte)(data[used:]) = *(*[Pad]byte)(buf[s:])
 			used += n
 		default:
 			used += copy(data[used:], buf[s:e])

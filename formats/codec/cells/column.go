@@ -28,6 +28,8 @@ type Column struct {
 	used    int            // bytes of data
 	valid   *memory.Buffer // nil until the first null
 
+	rowsHint, textHint int // size of the last batch: what the next will need
+
 	bad     []int32 // rows of this Append whose cell is no value of the type
 	dates   dates
 	scratch []byte
@@ -151,7 +153,7 @@ func (c *Column) reserve(n int) {
 	if c.n+n <= c.room && c.room > 0 {
 		return
 	}
-	c.room = max(c.n+n, min(2*c.room, c.room+columnar.DefaultBatchRows), 64)
+	c.room = max(c.n+n, min(2*c.room, c.room+columnar.DefaultBatchRows), c.rowsHint, 64)
 	switch width := c.dt.(type) {
 	case arrow.BinaryDataType:
 		if c.offsets == nil {
@@ -175,9 +177,12 @@ func (c *Column) reserve(n int) {
 // reserveText makes room for n more bytes of text, and Pad more.
 func (c *Column) reserveText(n int) {
 	if need := c.used + n + Pad; need > c.data.Cap() {
-		c.data.Reserve(max(need, 2*c.data.Cap()))
+		c.data.Reserve(max(need, 2*c.data.Cap(), c.textHint))
 	}
 }
+
+// maxTextHint bounds what one batch of long texts makes the next reserve.
+const maxTextHint = 4 << 20
 
 // Finish gives the rows so far as an array and leaves the column empty.
 func (c *Column) Finish() arrow.Array {
@@ -194,6 +199,8 @@ func (c *Column) Finish() arrow.Array {
 	}
 	data := array.NewData(c.dt, c.n, buffers, nil, c.nulls, 0)
 	defer data.Release()
+	c.rowsHint = c.n
+	c.textHint = min(c.used+c.used/16+Pad, maxTextHint)
 	c.Release()
 	return array.MakeFromData(data)
 }

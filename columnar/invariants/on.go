@@ -1,0 +1,6 @@
+//go:build invariants || race
+
+package invariants
+
+// Enabled says whether violations panic.
+const Enabled = true
