@@ -32,7 +32,9 @@ func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bo
 	section(&sb, "optimized", logical.Format(stages.optimized))
 	section(&sb, "rules", rules(stages.trace))
 	if logical.IsStreaming(node) {
-		text, err := incremental.Explain(node, s.functions, s.settings.zone, s.settings.disabled)
+		text, err := incremental.Explain(incremental.Config{
+			Plan: node, Mode: explainMode(node), Registry: s.functions, Location: s.settings.zone, DisableRules: s.settings.disabled,
+		})
 		if err != nil {
 			return "", err
 		}
@@ -49,6 +51,16 @@ func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bo
 	}
 	section(&sb, "physical, measured", physical.ExplainAnalyze(p, ec.Metrics))
 	return sb.String(), nil
+}
+
+// explainMode is the first output mode in which a streaming plan is legal.
+func explainMode(n logical.Node) OutputMode {
+	for _, m := range []OutputMode{Append, Update, Complete} {
+		if logical.Check(n, m) == nil {
+			return m
+		}
+	}
+	return Append
 }
 
 func runToEnd(ctx context.Context, p physical.Plan, ec *physical.ExecContext) error {

@@ -138,7 +138,7 @@ id:bigint  s:varchar  d:date      ts:timestamp                 x:double  n:decim
 2          ""         NULL        NULL                         NULL      NULL
 3          "null"     1969-12-31  1969-12-31T23:59:59Z         -1e300    -0.01
 4          "NULL"     2024-01-02  2024-01-01T00:00:00Z         3         99999999.99
-5          "a, \"b\"" 2024-01-02  2024-01-01T00:00:00Z         3         0.00
+5          "a, \"b\""  2024-01-02  2024-01-01T00:00:00Z         3         0.00
 `
 	for _, c := range []struct{ format, compression, ext string }{
 		{"csv", "", ".csv"}, {"csv", "gzip", ".csv.gz"}, {"json", "", ".json"}, {"json", "zstd", ".json.zst"}, {"parquet", "", ".parquet"}, {"parquet", "zstd", ".parquet"},

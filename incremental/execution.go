@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -63,7 +62,8 @@ func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecu
 	}
 	if dir != nil {
 		x.provider = state.NewProvider(dir, state.Options{
-			Mem: cfg.Mem, Shards: x.shards(), Budget: cfg.Budget, Snapshots: cfg.Snapshots,
+			Mem: cfg.Mem, Shards: x.shards(), Budget: cfg.Budget,
+			Snapshots: cfg.Snapshots, Inline: cfg.InlineSnapshots,
 		})
 	}
 	return x, nil
@@ -283,10 +283,9 @@ func (r *batchRun) release() {
 }
 
 // Explain shows the incremental plan of a streaming query: the physical plan with its
-// stateful operators.
-func Explain(plan logical.Node, reg *function.Registry, zone *time.Location, disabled []string) (string, error) {
-	cfg := Config{Plan: plan, Registry: reg, Location: zone, DisableRules: disabled}.withDefaults()
-	x, err := newIncrementalExecution(cfg, nil)
+// stateful operators. Of cfg it needs Plan, Mode and Registry.
+func Explain(cfg Config) (string, error) {
+	x, err := newIncrementalExecution(cfg.withDefaults(), nil)
 	if err != nil {
 		return "", err
 	}

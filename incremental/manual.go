@@ -38,6 +38,19 @@ func (m *Manual) Step(ctx context.Context) (ran bool, err error) {
 // NextBatch is the id of the next batch, which is also the version of the state.
 func (m *Manual) NextBatch() int64 { return m.x.currentBatchID }
 
+// Watermarks are the one the last batch evicted by and the one of the next batch, as
+// text, "-" for none; declared is false for a query without.
+func (m *Manual) Watermarks() (last, next string, declared bool) {
+	text := func(w *int64) string {
+		if w == nil {
+			return "-"
+		}
+		return formatTime(*w)
+	}
+	w := m.x.watermarks
+	return text(w.late), text(w.evict), w.declared()
+}
+
 // LastProgress is the report of the last batch; ok is false before the first.
 func (m *Manual) LastProgress() (p Progress, ok bool) { return m.q.LastProgress() }
 

@@ -51,6 +51,9 @@ type Config struct {
 	// Retain is how many batches keep their own log files, 0 for 100.
 	Retain    int
 	Snapshots checkpoint.SnapshotPolicy
+	// InlineSnapshots joins state files within the batch, not in the background: for
+	// tests that count calls.
+	InlineSnapshots bool
 	// Poll is how often sources are asked when there was nothing new; 0: 100 ms.
 	Poll time.Duration
 }

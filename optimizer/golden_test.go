@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		t.Parallel()
 		data := datasets(t)
-		p := newPlanner(data[0])
+		p := newPlanner(data[1])
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "exec" {
 				if err := p.exec(t.Context(), d.Input); err != nil {

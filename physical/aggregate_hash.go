@@ -148,7 +148,7 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 			return s.readPartial(ctx, p, metrics, w)
 		}
 	}
-	g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"))
+	g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), 0)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (s *finalAggregate) mergeAll() error {
 	slices.SortStableFunc(s.workers, func(a, b *mergeWorker) int { return cmp.Compare(b.groups(), a.groups()) })
 	s.whole, s.workers[0].g = s.workers[0].g, nil
 	if s.whole == nil {
-		g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"))
+		g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), 0)
 		if err != nil {
 			return err
 		}
@@ -348,7 +348,13 @@ func (w *mergeWorker) groups() int {
 
 // mergePart merges the states of one part. The grouping is the caller's.
 func (s *finalAggregate) mergePart(ctx context.Context, part int) (*grouping, error) {
-	g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"))
+	rows := 0
+	for _, w := range s.workers {
+		for i := range w.scattered {
+			rows += int(w.scattered[i].bounds[part+1] - w.scattered[i].bounds[part])
+		}
+	}
+	g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), rows/2)
 	if err != nil {
 		return nil, err
 	}
@@ -641,7 +647,7 @@ func (r *singleReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 }
 
 func (r *singleReader) read(ctx context.Context) error {
-	g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"))
+	g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"), 0)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (r *partialReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // is left is then to be flushed too).
 func (r *partialReader) advance(ctx context.Context) error {
 	if r.g == nil {
-		g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"))
+		g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"), 0)
 		if err != nil {
 			return err
 		}

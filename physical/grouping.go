@@ -28,11 +28,13 @@ type grouping struct {
 	sets    []*distinctSet // by aggregate; nil where it is not over distinct values
 }
 
-func newGrouping(spec *AggregateSpec, ec *ExecContext, acct *account) (*grouping, error) {
+// newGrouping makes a grouping; expected is about how many groups there will be, 0 if
+// that is not known.
+func newGrouping(spec *AggregateSpec, ec *ExecContext, acct *account, expected int) (*grouping, error) {
 	g := &grouping{spec: spec, mem: ec.Mem, account: acct}
 	var err error
 	if len(spec.Keys) > 0 {
-		g.table, err = group.New(ec.Mem, spec.KeyTypes(), group.Options{Budget: ec.Budget, Who: acct.who})
+		g.table, err = group.New(ec.Mem, spec.KeyTypes(), group.Options{Budget: ec.Budget, Who: acct.who, Groups: expected})
 		if err != nil {
 			return nil, err
 		}

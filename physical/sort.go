@@ -107,7 +107,7 @@ func (r *sortReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return b, nil
 }
 
-// sort reads the inputs and orders their rows.
+// sort reads the inputs, in parallel, and orders their rows.
 func (r *sortReader) sort(ctx context.Context) error {
 	r.runs = make([]*sortRun, len(r.inputs))
 	for i := range r.runs {
@@ -128,16 +128,16 @@ func (r *sortReader) sort(ctx context.Context) error {
 	}
 	slices.SortStableFunc(all, func(a, b sortBatch) int { return cmp.Compare(a.position, b.position) })
 	keys := sortKeys(r.plan.Keys)
-	lengths := make([]int, len(all))
-	for i, b := range all {
+	for _, b := range all {
 		r.rows = append(r.rows, b.rows)
-		lengths[i] = int(b.rows.NumRows())
 		for k := range keys {
 			keys[k].Columns = append(keys[k].Columns, b.keys[k])
 		}
 	}
-	r.refs, err = sortParallel(ctx, keys, lengths, r.ec.parallel())
-	return err
+	// One radix sort of everything: sorting runs in parallel and merging them was no
+	// quicker with two cores (2e6 rows, two keys: the merge alone took as long).
+	r.refs = kernel.Sort(keys)
+	return nil
 }
 
 func sortKeys(keys []logical.SortKey) []kernel.SortKey {
@@ -146,62 +146,6 @@ func sortKeys(keys []logical.SortKey) []kernel.SortKey {
 		out[i] = kernel.SortKey{Descending: k.Descending, NullsLast: !k.NullsFirst}
 	}
 	return out
-}
-
-// minParallelSort is the number of rows below which one goroutine sorts.
-const minParallelSort = 64 << 10
-
-// sortParallel orders all rows of batches of the given lengths: each goroutine sorts
-// a run of consecutive batches, then pairs of neighbours are merged. Rows of an
-// earlier run come first among equals, so the order is stable.
-func sortParallel(ctx context.Context, keys []kernel.SortKey, lengths []int, n int) ([]kernel.Ref, error) {
-	refs := kernel.AllRefs(lengths...)
-	if n == 1 || len(refs) < minParallelSort {
-		kernel.SortRefs(keys, refs)
-		return refs, nil
-	}
-	bounds := make([]int, n+1)
-	for i := range bounds {
-		bounds[i] = i * len(refs) / n
-	}
-	err := inParallel(ctx, n, func(_ context.Context, i int) error {
-		kernel.SortRefs(keys, refs[bounds[i]:bounds[i+1]])
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	compare := kernel.NewComparer(keys)
-	spare := make([]kernel.Ref, len(refs))
-	for len(bounds) > 2 {
-		next := []int{0}
-		pairs := (len(bounds) - 1 + 1) / 2
-		err := inParallel(ctx, pairs, func(_ context.Context, i int) error {
-			from, mid := bounds[2*i], bounds[2*i+1]
-			to := bounds[min(2*i+2, len(bounds)-1)]
-			mergeRuns(compare, spare[from:to], refs[from:mid], refs[mid:to])
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		for i := range pairs {
-			next = append(next, bounds[min(2*i+2, len(bounds)-1)])
-		}
-		refs, spare, bounds = spare, refs, next
-	}
-	return refs, nil
-}
-
-// mergeRuns merges two ordered runs into out, a first among equals.
-func mergeRuns(compare *kernel.Comparer, out, a, b []kernel.Ref) {
-	for k := range out {
-		if len(b) == 0 || len(a) > 0 && compare.Compare(a[0], b[0]) <= 0 {
-			out[k], a = a[0], a[1:]
-		} else {
-			out[k], b = b[0], b[1:]
-		}
-	}
 }
 
 // collect keeps the rows of an input, plain, in batches that are not too thin.

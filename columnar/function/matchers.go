@@ -73,7 +73,6 @@ var (
 	timestamp   = exactly(columnar.Timestamp)
 	interval    = exactly(columnar.Interval)
 	integerType = class("INTEGER", columnar.Int32, columnar.IsInteger)
-	numberType  = class("number", columnar.Float64, columnar.IsNumeric)
 	listType    = class("ARRAY", columnar.ListOf(columnar.Null), func(a arrow.DataType) bool { return a.ID() == arrow.LIST })
 	mapType     = class("MAP", arrow.MapOf(columnar.String, columnar.Null), func(a arrow.DataType) bool { return a.ID() == arrow.MAP })
 	textType    = class("VARCHAR or BINARY", columnar.String, func(a arrow.DataType) bool { return a.ID() == arrow.STRING || a.ID() == arrow.BINARY })

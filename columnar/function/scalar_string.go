@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -533,6 +532,3 @@ func concatWSScalar() *Scalar {
 		},
 	}}}
 }
-
-// trimmedLower is a keyword argument as it is compared.
-func trimmedLower(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -54,11 +55,6 @@ func (e *ValueError) Is(target error) bool { return target == e.Kind }
 type Mode struct {
 	Active *columnar.Bitmap // the rows that count; nil is all
 	Try    bool             // null instead of an error
-}
-
-// counts says whether a failure of row i is one: it is active and not null.
-func (m Mode) counts(valid *memory.Buffer, i int) bool {
-	return m.Active.Get(i) && (valid == nil || bitAt(valid.Bytes(), i))
 }
 
 // settle deals with the rows a kernel could not compute: bad is asked for each row
@@ -308,23 +304,39 @@ func multiplyOverflows[T integer](x, y T) bool {
 }
 
 func multiplyColumns[T integer](out, x, y []T) bool {
-	var bad uint64
 	x, y = x[:len(out)], y[:len(out)]
+	if unsafe.Sizeof(out[0]) < 8 {
+		var differ int64
+		for i := range out {
+			r := int64(x[i]) * int64(y[i])
+			differ |= r ^ int64(T(r))
+			out[i] = T(r)
+		}
+		return differ != 0
+	}
+	var bad uint64
 	for i := range out {
-		r := x[i] * y[i]
-		bad |= multiplyHigh(int64(x[i]), int64(y[i])) | uint64(int64(r)^int64(x[i])*int64(y[i]))
-		out[i] = r
+		bad |= multiplyHigh(int64(x[i]), int64(y[i]))
+		out[i] = x[i] * y[i]
 	}
 	return bad != 0
 }
 
 func multiplyConstant[T integer](out, x []T, y T) bool {
-	var bad uint64
 	x = x[:len(out)]
+	if unsafe.Sizeof(y) < 8 {
+		var differ int64
+		for i := range out {
+			r := int64(x[i]) * int64(y)
+			differ |= r ^ int64(T(r))
+			out[i] = T(r)
+		}
+		return differ != 0
+	}
+	var bad uint64
 	for i := range out {
-		r := x[i] * y
-		bad |= multiplyHigh(int64(x[i]), int64(y)) | uint64(int64(r)^int64(x[i])*int64(y))
-		out[i] = r
+		bad |= multiplyHigh(int64(x[i]), int64(y))
+		out[i] = x[i] * y
 	}
 	return bad != 0
 }

@@ -104,15 +104,6 @@ func AndValidity(mem memory.Allocator, rows int, args ...columnar.Datum) (*memor
 	return out, nulls
 }
 
-// copyBitmap is rows bits of raw from offset on as a bitmap of its own.
-func copyBitmap(mem memory.Allocator, raw []byte, offset, rows int) *memory.Buffer {
-	out := newBitmap(mem, rows)
-	for i := 0; i < rows; i += 64 {
-		putWord(out.Bytes(), i, rows, word(raw, offset, i, rows))
-	}
-	return out
-}
-
 // MarkTrue makes b the rows of the BOOLEAN d that are true: neither false nor null.
 func MarkTrue(b *columnar.Bitmap, d columnar.Datum, rows int) {
 	b.Reset(rows)

@@ -67,7 +67,11 @@ func (u wideUint) times(lo, hi uint64) (p wideUint, ok bool) {
 
 // over is u divided by a word, and the remainder.
 func (u wideUint) over(d uint64) (q wideUint, rem uint64) {
-	for i := 3; i >= 0; i-- {
+	high := 3
+	for high > 0 && u[high] == 0 {
+		high--
+	}
+	for i := high; i >= 0; i-- {
 		q[i], rem = bits.Div64(rem, u[i], d)
 	}
 	return q, rem
@@ -122,6 +126,12 @@ func fromInt(v int64) num { return decimal128.New(v>>63, uint64(v)) }
 // rescale is v, of scale from, with scale to, rounded half away from zero; ok is
 // false if it has more digits than precision.
 func rescale(v num, from, to, precision int32) (num, bool) {
+	if k := to - from; k >= 0 && k <= 18 && isShort(v) { // below 2^63 * 10^18: fits
+		if k > 0 {
+			v = v.Mul(decimal128.GetScaleMultiplier(int(k)))
+		}
+		return v, v.FitsInPrecision(precision)
+	}
 	u, negative := magnitude(v)
 	ok := true
 	if to >= from {
@@ -192,6 +202,10 @@ func (d *decimalOp) apply(x, y num) (num, bool) {
 		}
 		return rescale(r, d.common, d.s, d.prec)
 	case Multiply:
+		if d.xs+d.ys == d.s && isShort(x) && isShort(y) {
+			r := x.Mul(y)
+			return r, r.FitsInPrecision(d.prec)
+		}
 		u, nx := magnitude(x)
 		v, ny := magnitude(y)
 		p, ok := u.times(v[0], v[1])
@@ -264,14 +278,30 @@ func (d *decimalOp) modulo(x, y num) (num, bool) {
 	if y.Sign() == 0 {
 		return num{}, false
 	}
+	if u, v, ok := d.sameScale(x, y); ok && d.common == d.s {
+		r := fromInt(u % v)
+		return r, r.FitsInPrecision(d.prec)
+	}
 	r := new(big.Int).Rem(bigRescaled(x, d.common-d.xs), bigRescaled(y, d.common-d.ys))
 	return roundBig(r, d.common-d.s, d.prec)
+}
+
+// sameScale brings both to the common scale, if they then fit into 64 bits.
+func (d *decimalOp) sameScale(x, y num) (u, v int64, ok bool) {
+	if !isShort(x) || !isShort(y) || d.shift > 18 {
+		return 0, 0, false
+	}
+	x, y = x.Mul(d.fx), y.Mul(d.fy)
+	return int64(x.LowBits()), int64(y.LowBits()), isShort(x) && isShort(y)
 }
 
 // quotient is x/y truncated, as BIGINT.
 func (d *decimalOp) quotient(x, y num) (int64, bool) {
 	if y.Sign() == 0 {
 		return 0, false
+	}
+	if u, v, ok := d.sameScale(x, y); ok && v != -1 {
+		return u / v, true
 	}
 	q := new(big.Int).Quo(bigRescaled(x, d.common-d.xs), bigRescaled(y, d.common-d.ys))
 	return q.Int64(), q.IsInt64()

@@ -75,8 +75,8 @@ func roundInt(v int64, way Rounding, digits int64) (int64, bool) {
 		digits = 19
 	}
 	u, negative := magnitude(fromInt(v))
-	r, ok := u.round(way, int32(digits), negative)
-	if r, ok = r.scaleUp(int32(digits)); !ok || r[1]|r[2]|r[3] != 0 || r[0] > 1<<63 || r[0] == 1<<63 && !negative {
+	r, ok := u.round(way, int32(digits), negative).scaleUp(int32(digits))
+	if !ok || r[1]|r[2]|r[3] != 0 || r[0] > 1<<63 || r[0] == 1<<63 && !negative {
 		return 0, false
 	}
 	if negative {
@@ -86,19 +86,19 @@ func roundInt(v int64, way Rounding, digits int64) (int64, bool) {
 }
 
 // round divides a magnitude by ten to the k, rounding the signed value as told.
-func (u wideUint) round(way Rounding, k int32, negative bool) (wideUint, bool) {
+func (u wideUint) round(way Rounding, k int32, negative bool) wideUint {
 	if k <= 0 {
-		return u, true
+		return u
 	}
 	if way == HalfUp {
-		return u.scaleDown(k), true
+		return u.scaleDown(k)
 	}
 	q := u.cut(k)
 	back, _ := q.scaleUp(k)
 	if back != u && (way == Ceil && !negative || way == Floor && negative) {
 		q = q.increment()
 	}
-	return q, true
+	return q
 }
 
 func roundFloats[T float32 | float64](g arithArgs, a arrow.Array, way Rounding, digits int64) (arrow.Array, error) {
@@ -156,7 +156,7 @@ func roundDecimals(g arithArgs, a arrow.Array, way Rounding, digits int64) (arro
 	drop := int32(max(min(int64(from.Scale)-digits, 76), 0))
 	round := func(v num) (num, bool) {
 		u, negative := magnitude(v)
-		u, _ = u.round(way, drop, negative)
+		u = u.round(way, drop, negative)
 		// What remains has scale from.Scale-drop and is brought to that of the result.
 		if k := to.Scale - (from.Scale - drop); k >= 0 {
 			var ok bool

@@ -372,17 +372,24 @@ func Top(keys []SortKey, k int) []Ref {
 		return r < 0 || r == 0 && a < b
 	}
 	heap := make([]Ref, 0, k) // the root is the last of the rows kept
+	offer := func(r Ref) {
+		switch {
+		case len(heap) < k:
+			heap = append(heap, r)
+			siftUp(heap, before)
+		case before(r, heap[0]):
+			heap[0] = r
+			siftDown(heap, before)
+		}
+	}
+	var filter topFilter
 	for b, n := range lengths {
-		for i := range n {
-			r := MakeRef(b, i)
-			switch {
-			case len(heap) < k:
-				heap = append(heap, r)
-				siftUp(heap, before)
-			case before(r, heap[0]):
-				heap[0] = r
-				siftDown(heap, before)
+		for _, e := range filter.entries(keys[0], b, n) {
+			// Most rows are behind the last kept by their prefixes already.
+			if len(heap) == k && e.prefix > filter.of(heap[0]) {
+				continue
 			}
+			offer(e.ref)
 		}
 	}
 	slices.SortFunc(heap, func(a, b Ref) int {
@@ -393,6 +400,55 @@ func Top(keys []SortKey, k int) []Ref {
 	})
 	return heap
 }
+
+// topFilter knows the prefixes of the first key of the rows offered so far.
+type topFilter struct {
+	prefix [][]uint64 // by batch and row; nil where the type has none
+	room   []entry
+	refs   []Ref
+}
+
+// entries is the rows of a batch with prefixes of the first key whose order is that of
+// the rows, as far as it goes; a null has the least or the greatest.
+func (f *topFilter) entries(k SortKey, batch, n int) []entry {
+	if cap(f.room) < n {
+		f.room = make([]entry, n)
+	}
+	all := f.room[:n]
+	f.refs = f.refs[:0]
+	column := k.Columns[batch]
+	known := hasPrefix(column.DataType())
+	for i := range all {
+		if known && !columnar.IsNull(column, i) {
+			f.refs = append(f.refs, MakeRef(batch, i))
+		}
+	}
+	prefixed := make([]entry, len(f.refs))
+	if len(f.refs) > 0 {
+		prefixes(prefixed, f.refs, k.Columns, 0)
+	}
+	f.prefix = append(f.prefix, make([]uint64, n))
+	null := uint64(0)
+	if k.NullsLast && known {
+		null = ^uint64(0)
+	}
+	next := 0
+	for i := range all {
+		p := null
+		if next < len(prefixed) && prefixed[next].ref.Row() == i {
+			p = prefixed[next].prefix
+			if k.Descending {
+				p = ^p
+			}
+			next++
+		}
+		f.prefix[batch][i] = p
+		all[i] = entry{p, MakeRef(batch, i)}
+	}
+	return all
+}
+
+func (f *topFilter) of(r Ref) uint64 { return f.prefix[r>>32][uint32(r)] }
 
 func siftUp(heap []Ref, before func(a, b Ref) bool) {
 	for i := len(heap) - 1; i > 0; {

@@ -85,7 +85,7 @@ func TestRandomTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	columns := columnar.NewSchema(columnar.Field("x", columnar.String), columnar.Field("y", columnar.String))
 	const alphabet = "\"\"\",,\n\n\rab\\"
-	for range 3000 {
+	for range 800 {
 		text := make([]byte, r.IntN(60))
 		for i := range text {
 			text[i] = alphabet[r.IntN(len(alphabet))]

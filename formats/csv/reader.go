@@ -407,7 +407,7 @@ func (r *reader) drop(buf []byte) (kept int) {
 func (r *reader) restoreAbsent() {
 	for _, t := range r.targets {
 		if t.field < 0 {
-			slot := r.s.cells[t.slot*chunkRows:][:chunkRows]
+			slot := r.s.cells[t.slot*r.s.chunk:][:r.s.chunk]
 			for i := range slot {
 				slot[i] = cells.Absent
 			}

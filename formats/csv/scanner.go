@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// chunkRows is how many records are cut before their columns are filled: few
+	// maxChunk is how many records are cut before their columns are filled: few
 	// enough that text and cells are still in cache.
-	chunkRows = 1024
+	maxChunk = 1024
 	// lookAhead is how far quotes and carriage returns are looked for at a time.
 	lookAhead = 32 << 10
 )
@@ -54,7 +54,8 @@ type scanner struct {
 	slots []int32
 	cells []cells.Cell
 
-	// The records of the chunk.
+	// The records of the chunk, of which there are at most chunk.
+	chunk      int
 	rows       int
 	start, end []int // spans, without the line end
 	problems   []problem
@@ -71,7 +72,8 @@ type scanner struct {
 }
 
 func newScanner(d *dialect, in *codec.Input) *scanner {
-	s := &scanner{d: d, in: in, pos: in.Lo(), start: make([]int, chunkRows), end: make([]int, chunkRows)}
+	chunk := min(maxChunk, in.Hi()-in.Lo()+1) // a small file has few records
+	s := &scanner{d: d, in: in, pos: in.Lo(), chunk: chunk, start: make([]int, chunk), end: make([]int, chunk)}
 	s.moved()
 	return s
 }
@@ -84,17 +86,17 @@ func (s *scanner) expect(slots []int, count int) {
 	for f, slot := range slots {
 		s.slots[f] = -1
 		if slot >= 0 {
-			s.slots[f] = int32(slot * chunkRows)
+			s.slots[f] = int32(slot * s.chunk)
 		}
 	}
-	s.cells = make([]cells.Cell, count*chunkRows)
+	s.cells = make([]cells.Cell, count*s.chunk)
 	for i := range s.cells {
 		s.cells[i] = cells.Absent
 	}
 }
 
 // slot is the cells of slot i for the records of the chunk.
-func (s *scanner) slot(i int) []cells.Cell { return s.cells[i*chunkRows:][:s.rows] }
+func (s *scanner) slot(i int) []cells.Cell { return s.cells[i*s.chunk:][:s.rows] }
 
 // moved forgets what was known about the window.
 func (s *scanner) moved() {
@@ -124,7 +126,7 @@ func (s *scanner) more() error {
 func (s *scanner) next(most int) error {
 	s.rows = 0
 	s.problems = s.problems[:0]
-	most = min(most, chunkRows)
+	most = min(most, s.chunk)
 	for !s.done && s.rows < most {
 		if !s.cut(most) {
 			continue

@@ -172,6 +172,9 @@ func (o *opened) noFiles() error {
 // columns finds the schema: declared, pinned, or inferred.
 func (p *opening) columns(ctx context.Context) error {
 	o, l := p.o, p.o.layout
+	if err := p.comparePinned(); err != nil {
+		return err
+	}
 	if err := l.pin(o.env.Pinned, o.pinned); err != nil {
 		return err
 	}
@@ -208,6 +211,30 @@ func (p *opening) columns(ctx context.Context) error {
 		return &connector.NoFilesError{Path: o.options.Path, Why: "its files hold no records to find columns by"}
 	}
 	return o.setInferred(inferred, files)
+}
+
+// comparePinned refuses an option that says something else than what was pinned.
+func (p *opening) comparePinned() error {
+	plain := func(text string) string {
+		if yes, err := connector.ParseBool(text); err == nil {
+			return fmt.Sprint(yes)
+		}
+		return strings.ToLower(strings.TrimSpace(text))
+	}
+	for k, pinned := range p.o.env.Pinned {
+		name, ok := strings.CutPrefix(k, pinFormat)
+		if !ok {
+			continue
+		}
+		for option, stated := range p.rest {
+			if strings.EqualFold(option, name) && plain(stated) != plain(pinned) && plain(stated) != "auto" {
+				return &connector.RefusedError{Path: p.o.env.Checkpoint,
+					Reason: fmt.Sprintf("%s was %s when the query began, and is %q now", name, pinned, stated),
+					Remedy: "set it back, or start over with a new checkpoint and a new output"}
+			}
+		}
+	}
+	return nil
 }
 
 // pin gives the format the choices an earlier Infer made, and notes them.

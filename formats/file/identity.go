@@ -55,23 +55,24 @@ func readIdentity(fsys vfs.FS, dir string) (id identity, ok bool, err error) {
 // new one, takes the lock and compares the identity.
 func (s *Sink) bind() error {
 	control := path.Join(s.dir, controlDir)
-	fresh, err := s.isFresh()
-	if err != nil {
+	// Asked before anything is made, so that what is refused is left as it was.
+	if _, err := s.isFresh(); err != nil {
 		return err
-	}
-	lost := fresh && s.env.Committed > 0
-	if lost && s.env.Mode != connector.Complete {
-		return s.refuse(nil, fmt.Sprintf("the output of %d committed batches is gone", s.env.Committed),
-			"bring it back, or delete the checkpoint"+named(s.env.Checkpoint)+" too, to start over")
 	}
 	if err := vfs.MkdirAll(s.fs, control); err != nil {
 		return s.refuse(err, "it cannot be made", "")
 	}
+	var err error
 	if s.lock, err = s.fs.Lock(path.Join(control, lockName)); err != nil {
 		if errors.Is(err, vfs.ErrLocked) {
 			return s.refuse(err, "another query is writing it", "stop that one first, or write elsewhere")
 		}
 		return s.refuse(err, "it cannot be locked", "")
+	}
+	// Asked again: another process may have made it, and gone, in between.
+	fresh, err := s.isFresh()
+	if err != nil {
+		return err
 	}
 	if fresh {
 		return s.create(control)
@@ -96,11 +97,18 @@ func (s *Sink) isFresh() (bool, error) {
 	if list, err := s.fs.ReadDir(path.Join(control, manifestDir)); err == nil && len(list) > 0 {
 		return false, s.refuse(nil, controlDir+"/"+idName+" is gone", "delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
 	}
+	if s.env.Committed > 0 {
+		if s.env.Mode == connector.Complete {
+			return true, nil // it is written again
+		}
+		return false, s.refuse(nil, fmt.Sprintf("the output of %d committed batches is gone", s.env.Committed),
+			"bring it back, or delete the checkpoint"+named(s.env.Checkpoint)+" too, to start over")
+	}
 	stray, err := s.strayPart()
 	if err != nil {
 		return false, s.refuse(err, "it cannot be listed", "")
 	}
-	if stray != "" && s.env.Committed == 0 {
+	if stray != "" {
 		return false, s.refuse(nil, "it holds output of another query ("+stray+") without its "+controlDir, "delete "+s.dir+" to start over, or write elsewhere")
 	}
 	return true, nil
@@ -108,19 +116,22 @@ func (s *Sink) isFresh() (bool, error) {
 
 // strayPart finds a file named as output files are.
 func (s *Sink) strayPart() (string, error) {
-	list, err := s.fs.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+	found := ""
+	errFound := errors.New("found")
+	err := vfs.Walk(s.fs, s.dir, func(name string, e fs.DirEntry) error {
+		switch {
+		case e.IsDir() && isHidden(e.Name()):
+			return fs.SkipDir
+		case !e.IsDir() && isPartName(e.Name()):
+			found = name
+			return errFound
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFound) && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	for _, e := range list {
-		if !e.IsDir() && isPartName(e.Name()) {
-			return e.Name(), nil
-		}
-	}
-	return "", nil
+	return found, nil
 }
 
 // isPartName says whether a name has the form part-<20 digits>-<number>… or part-000.….

@@ -311,10 +311,20 @@ func (l *lister) restart() {
 	}
 }
 
-// isCheckpoint recognizes the folder of a query's checkpoint by what is in it.
+// checkpointNames are what the folder of a checkpoint holds.
+var checkpointNames = []string{
+	"lock", "metadata", "plan.json", "offsets", "prepared", "commits", "history", "sources", "state", "last_error",
+}
+
+// isCheckpoint recognizes the folder of a query's checkpoint by what is in it, also
+// while it is being made: the lock comes first.
 func isCheckpoint(entries []fs.DirEntry) bool {
 	has := func(name string, dir bool) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name && e.IsDir() == dir })
 	}
-	return has("metadata", false) && (has("offsets", true) || has("commits", true) || has("lock", false))
+	if has("metadata", false) && (has("offsets", true) || has("commits", true)) {
+		return true
+	}
+	stranger := func(e fs.DirEntry) bool { return !isHidden(e.Name()) && !slices.Contains(checkpointNames, e.Name()) }
+	return has("lock", false) && !slices.ContainsFunc(entries, stranger)
 }

@@ -117,7 +117,7 @@ func TestListingSkips(t *testing.T) {
 	w := newWorld(t)
 	w.write("in/a.csv", "v\n1\n")
 	for _, name := range []string{
-		"in/.hidden.csv", "in/_SUCCESS", "in/.d/a.csv", "in/_d/a.csv", "in/ck/metadata", "in/ck/offsets/0", "in/ck/data.csv",
+		"in/.hidden.csv", "in/_SUCCESS", "in/.d/a.csv", "in/_d/a.csv", "in/ck/metadata", "in/ck/offsets/0", "in/ck/data.csv", "in/new/lock", "in/new/.metadata.tmp",
 		"in/out.checkpoint/metadata", "in/out.checkpoint/x.csv",
 	} {
 		w.write(name, "v\n9\n")

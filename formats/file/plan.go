@@ -171,6 +171,7 @@ func (s *Source) enqueue(f foundFile) {
 		return
 	}
 	s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
+	s.sorted = false
 }
 
 // grownUp looks again at files that were too young.
@@ -244,7 +245,10 @@ func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]
 	s.dropOld()
 	const tries = 3
 	for try := 1; ; try++ {
-		s.sortPending()
+		if !s.sorted {
+			slices.SortFunc(s.pending, s.order)
+			s.sorted = true
+		}
 		batch, moved, err := s.chooseOnce(ctx, limit, t, try == tries)
 		if err != nil || !moved {
 			return batch, err
@@ -263,7 +267,8 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 		}
 		upto = until.Listing
 	}
-	var left []pendingFile
+	var left []pendingFile // passed over for being beyond limit.Until
+	end := len(s.pending)
 	for i, f := range s.pending {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
@@ -273,7 +278,7 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 			continue
 		}
 		if limit.Files > 0 && t.files >= limit.Files || limit.Bytes > 0 && t.files > 0 && t.bytes+f.Size > limit.Bytes {
-			left = append(left, s.pending[i:]...)
+			end = i
 			break
 		}
 		now, ok, err := s.lookAgain(f)
@@ -284,7 +289,7 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 			s.pending[i].gone = true // it was never read, so it never was
 			continue
 		case now.FileIdentity != f.FileIdentity && !accept:
-			s.pending[i] = now
+			s.pending[i], s.sorted = now, false
 			s.pending = slices.DeleteFunc(s.pending, func(p pendingFile) bool { return p.gone })
 			return nil, true, nil
 		}
@@ -292,7 +297,11 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 		t.files++
 		t.bytes += now.Size
 	}
-	s.pending = left
+	if rest := s.pending[end:]; len(left) == 0 {
+		s.pending = rest
+	} else {
+		s.pending = append(left, rest...)
+	}
 	return batch, false, nil
 }
 
@@ -336,6 +345,7 @@ func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
 		for _, f := range files {
 			s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
 		}
+		s.sorted = false
 	}
 	e := logEntry{files: batch}
 	if err := s.prepare(ctx, &e, files); err != nil {

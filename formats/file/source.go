@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,9 +26,10 @@ type Source struct {
 	last     int64           // newest entry of the log, -1: none
 	first    int64           // entry 0 if it only says what to begin after, else -1
 
-	// pending are files that no entry names, in no order; queued has their paths and
-	// those of files passed over for their age.
+	// pending are files that no entry names, in their order if sorted; queued has
+	// their paths and those of files passed over for their age.
 	pending []pendingFile
+	sorted  bool
 	queued  map[string]bool
 	young   []foundFile // not yet min_file_age old
 	listing int64       // number of the newest listing
@@ -400,5 +400,3 @@ func (s *Source) order(a, b pendingFile) int {
 	}
 	return compareFiles(a.foundFile, b.foundFile)
 }
-
-func (s *Source) sortPending() { slices.SortFunc(s.pending, s.order) }

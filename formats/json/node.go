@@ -251,8 +251,12 @@ func (s *scanner) object(n *node, p int) (end int, ok bool) {
 		if child := n.keys[k].node; child == nil {
 			p, ok = s.skip(p)
 		} else if child.kind == leaf && len(child.cells) == row {
-			var cell cells.Cell
-			cell, p, ok = s.cell(p)
+			cell := cells.Absent
+			if s.buf[p] == '"' {
+				cell, p, ok = s.quoted(p)
+			} else {
+				cell, p, ok = s.cell(p)
+			}
 			child.cells = append(child.cells, cell)
 			matched++
 		} else {

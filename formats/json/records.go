@@ -107,10 +107,7 @@ func (r *records) skipLine() error {
 // the window ends and held is true: the caller still needs what it holds.
 func (r *records) next(held bool) (p int, isBad bool, err error) {
 	for !r.done {
-		for p = r.pos; p < r.stop && r.buf[p] <= ' ' && isBlank(r.buf[p:p+1]); p++ {
-			r.lineStart = r.lineStart || r.buf[p] == '\n'
-		}
-		r.pos = p
+		p = r.skipBlanks()
 		switch {
 		case p == r.stop && !r.in.Final():
 			if held {
@@ -136,6 +133,22 @@ func (r *records) next(held bool) (p int, isBad bool, err error) {
 		}
 	}
 	return -1, false, nil
+}
+
+// skipBlanks goes to the next byte that is none.
+func (r *records) skipBlanks() int {
+	p := r.pos
+	for p < r.stop && r.buf[p] <= ' ' {
+		c := r.buf[p]
+		if c == '\n' {
+			r.lineStart = true
+		} else if c != ' ' && c != '\t' && c != '\r' {
+			break
+		}
+		p++
+	}
+	r.pos = p
+	return p
 }
 
 // punctuation takes a bracket or comma of the array, if it may stand at p.

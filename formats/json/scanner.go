@@ -143,18 +143,23 @@ func (s *scanner) literal(p int, word string) (end int, ok bool) {
 	return end, true
 }
 
+// quoted scans a string, as a cell.
+func (s *scanner) quoted(p int) (cell cells.Cell, end int, ok bool) {
+	end, hasEscape, ok := s.text(p)
+	switch {
+	case !ok:
+		return 0, end, false
+	case hasEscape:
+		return cells.Escaped(p+1, end), end + 1, true
+	}
+	return cells.Quoted(p+1, end), end + 1, true
+}
+
 // scalar scans anything but an object or array, as a cell.
 func (s *scanner) scalar(p int) (cell cells.Cell, end int, ok bool) {
 	switch c := s.buf[p]; {
 	case c == '"':
-		end, hasEscape, ok := s.text(p)
-		if hasEscape {
-			return cells.Escaped(p+1, end), end + 1, ok
-		}
-		if !ok {
-			return 0, end, false
-		}
-		return cells.Quoted(p+1, end), end + 1, true
+		return s.quoted(p)
 	case c == '-' || c-'0' <= 9:
 		end, ok = s.number(p)
 		return cells.Plain(p, end), end, ok

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -22,8 +23,29 @@ type chunkPages struct {
 	buf    []byte // read ahead; has padding bytes of spare capacity
 	pos    int
 	plain  []byte // decompressed page, reused
-	left   int64  // values (with nulls) in the pages not yet read
+	pooled *pageBuffers
+	left   int64 // values (with nulls) in the pages not yet read
 	header format.PageHeader
+}
+
+// pageBuffers are handed from one column chunk to the next.
+type pageBuffers struct{ buf, plain []byte }
+
+var pagePool = sync.Pool{New: func() any { return new(pageBuffers) }}
+
+// maxPooled keeps the buffers of unusually large pages out of the pool.
+const maxPooled = 4 << 20
+
+// close gives the buffers back; no page may be used any more.
+func (p *chunkPages) close() {
+	if p.pooled == nil {
+		return
+	}
+	if cap(p.buf) <= maxPooled && cap(p.plain) <= maxPooled {
+		p.pooled.buf, p.pooled.plain = p.buf[:0], p.plain[:0]
+		pagePool.Put(p.pooled)
+	}
+	p.pooled, p.buf, p.plain, p.left = nil, nil, nil, 0
 }
 
 // dataPage is one decoded page: where its levels and values are. It is valid until
@@ -65,9 +87,11 @@ func (l *levels) read(dst []byte) error {
 
 func newChunkPages(file io.ReaderAt, m *fileMeta, group int, leaf *node, window int) *chunkPages {
 	meta := &m.footer.RowGroups[group].Columns[leaf.leaf].MetaData
+	pooled := pagePool.Get().(*pageBuffers)
 	return &chunkPages{
 		file: file, end: m.size, meta: meta, leaf: leaf,
 		at: chunkStart(meta), window: window, left: meta.NumValues,
+		pooled: pooled, buf: pooled.buf, plain: pooled.plain,
 	}
 }
 
@@ -86,7 +110,8 @@ func (p *chunkPages) fill(n int) error {
 	}
 	size := have + int(more)
 	if cap(p.buf) < size+padding {
-		grown := make([]byte, size, size+padding)
+		// Usually the first of the chunk: a window and the end of a page.
+		grown := make([]byte, size, max(size, p.window+p.window/4)+padding)
 		copy(grown, p.buf[p.pos:])
 		p.buf = grown
 	} else {

@@ -68,6 +68,7 @@ func newLeafReader(mem memory.Allocator, leaf *node, want arrow.DataType, zone *
 
 func (r *leafReader) close() {
 	r.vector.release()
+	r.pages.close()
 	if r.dictionary != nil {
 		r.dictionary.Release()
 		r.dictionary = nil

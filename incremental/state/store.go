@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,7 +16,6 @@ type Store struct {
 	operator string
 	tables   []*Table
 
-	mu       sync.Mutex // guards files and version, which Maintain looks at
 	files    checkpoint.OperatorState
 	version  int64
 	poisoned bool
@@ -133,9 +131,7 @@ func (s *Store) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
 		}
 	}
 	next.Rows = int64(s.Len())
-	s.mu.Lock()
 	s.files, s.version = next, to
-	s.mu.Unlock()
 	s.poisoned, s.dirty = false, false
 	return cloneState(next), nil
 }

@@ -319,7 +319,7 @@ func (p *parser) wordIsName(i int) bool {
 		return true
 	case tokenWord:
 		if t.isWord("CASE", "NOT") {
-			return next.isWord("AS", "FROM")
+			return t.text == "CASE" && next.isWord("AS", "FROM")
 		}
 		return isReserved(next.text) || afterName[next.text]
 	}

@@ -155,16 +155,12 @@ func javaItems(text string, depth int) (items []item, rest string, err error) {
 		c := text[0]
 		switch {
 		case c == '\'':
-			end := strings.IndexByte(text[1:], '\'')
-			if end < 0 {
+			word, rest, ok := quotedText(text)
+			if !ok {
 				return nil, "", fmt.Errorf("an apostrophe is not closed")
 			}
-			word := text[1 : 1+end]
-			if word == "" {
-				word = "'"
-			}
 			items = appendLiteral(items, word)
-			text = text[end+2:]
+			text = rest
 		case c == '[':
 			inner, rest, err := javaItems(text[1:], depth+1)
 			if err != nil {
@@ -194,6 +190,24 @@ func javaItems(text string, depth int) (items []item, rest string, err error) {
 		}
 	}
 	return items, "", nil
+}
+
+// quotedText reads the text in apostrophes that s begins with. Two apostrophes are
+// one, inside and outside.
+func quotedText(s string) (word, rest string, ok bool) {
+	if strings.HasPrefix(s, "''") {
+		return "'", s[2:], true
+	}
+	for i := 1; i < len(s); i++ {
+		if s[i] == '\'' {
+			if i+1 == len(s) || s[i+1] != '\'' {
+				return word, s[i+1:], true
+			}
+			i++
+		}
+		word += s[i : i+1]
+	}
+	return "", "", false
 }
 
 func javaItem(c byte, n int) (item, bool) {

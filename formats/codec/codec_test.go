@@ -1,0 +1,284 @@
+package codec_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemill/tidemill/columnar/columnartest"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/formats/codec/codectest"
+	"github.com/tidemill/tidemill/formats/csv"
+	"github.com/tidemill/tidemill/formats/json"
+	"github.com/tidemill/tidemill/formats/text"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+func compress(t testing.TB, c codec.Compression, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := c.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// read reads all of a file through an Input, a little at a time.
+func read(t testing.TB, f codec.File, spec codec.InputSpec) (string, error) {
+	t.Helper()
+	spec.File, spec.Range = f, codec.Range{End: f.Size}
+	in, err := codec.OpenInput(spec)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	var out []byte
+	for {
+		out = append(out, in.Buf()[in.Lo():in.Hi()]...)
+		if in.Final() {
+			return string(out), in.Finish()
+		}
+		if err := in.More(in.Hi()); err != nil {
+			return "", err
+		}
+	}
+}
+
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("some text, some more\n", 100_000)
+	for _, c := range []codec.Compression{codec.CompressionNone, codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+		for _, name := range []string{"x.txt" + c.Extension(), "named-otherwise"} {
+			f := codectest.File(t, name, compress(t, c, content))
+			f.Hash = codec.NewContentHash(f.Size)
+			got, err := read(t, f, codec.InputSpec{})
+			if err != nil || got != content {
+				t.Errorf("%s in %s: %d bytes, %v", c, name, len(got), err)
+			}
+			if _, err := f.Hash.Sum(); err != nil {
+				t.Errorf("%s: %v", c, err)
+			}
+		}
+	}
+	bz, err := base64.StdEncoding.DecodeString("QlpoOTFBWSZTWacUK3cAAALBgAAQAgGEgCAAIYAMAjj1G4u5IpwoSFOKFbuA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(t, codectest.File(t, "x.bz2", bz), codec.InputSpec{}); err != nil || got != "one\ntwo\n" {
+		t.Errorf("bzip2: %q, %v", got, err)
+	}
+	if _, err := codec.Bzip2.NewWriter(io.Discard); err == nil {
+		t.Error("bzip2 was written")
+	}
+}
+
+// TestMembers reads files made by appending compressed files.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+		data := append(compress(t, c, "one\n"), compress(t, c, "")...)
+		data = append(data, compress(t, c, "two\n")...)
+		got, err := read(t, codectest.File(t, "x"+c.Extension(), data), codec.InputSpec{})
+		if err != nil || got != "one\ntwo\n" {
+			t.Errorf("%s: %q, %v", c, got, err)
+		}
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("some text, some more\n", 1000)
+	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+		data := compress(t, c, content)
+		for name, bad := range map[string][]byte{"cut": data[:len(data)-9], "head": append([]byte("xx"), data...)} {
+			f := codectest.File(t, "x.txt"+c.Extension(), bad)
+			_, err := read(t, f, codec.InputSpec{})
+			var record *connector.RecordError
+			if !errors.As(err, &record) || record.File != f.Path {
+				t.Errorf("%s %s: %v", c, name, err)
+			}
+			stats := &connector.ScanStats{}
+			got, err := read(t, f, codec.InputSpec{Mode: codec.Drop, Stats: stats})
+			if err != nil || got != "" || stats.MalformedFiles.Load() != 1 {
+				t.Errorf("%s %s: dropped %q, %v", c, name, got, err)
+			}
+		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, raw, want string }{
+		{"utf-8", "\xEF\xBB\xBFé", "é"},
+		{"utf-8", "\xFE\xFF\x00a\x20\xAC", "a€"},
+		{"utf-16le", "a\x00\xAC\x20", "a€"},
+		{"UTF-16", "\x00a", "a"},
+		{"latin1", "\xE9\x80", "é\u0080"},
+		{"ISO-8859-15", "\xA4", "€"},
+		{"windows-1252", "\x80", "€"},
+		{"cp1251", "\xC0", "А"},
+		{"koi8-r", "\xC1", "а"},
+	} {
+		e, err := codec.ParseEncoding(c.name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, err := read(t, codectest.File(t, "x", []byte(c.raw)), codec.InputSpec{Encoding: e})
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+	}
+	if _, err := codec.ParseEncoding("ebcdic"); err == nil {
+		t.Error("ebcdic was taken")
+	}
+}
+
+func TestEndsInNewline(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]bool{"": true, "a\n": true, "a\r": true, "a": false, "a\nb": false, "a\x00\n\x00": true, "a\x00b\x00": false} {
+		if got, err := codec.EndsInNewline(codectest.File(t, "x.csv", []byte(content))); err != nil || got != want {
+			t.Errorf("%q: %v, %v", content, got, err)
+		}
+	}
+	if got, err := codec.EndsInNewline(codectest.File(t, "x.csv", compress(t, codec.Gzip, "a"))); err != nil || !got {
+		t.Errorf("gzip: %v, %v", got, err)
+	}
+}
+
+// TestChangedFile finds that a file is no longer the one that was listed.
+func TestChangedFile(t *testing.T) {
+	t.Parallel()
+	f := codectest.File(t, "x.txt", []byte("one\ntwo\n"))
+	changed := func(f codec.File) bool {
+		_, err := read(t, f, codec.InputSpec{})
+		var e *connector.FileChangedError
+		return errors.As(err, &e)
+	}
+	longer := f
+	longer.Size++
+	if !changed(longer) {
+		t.Error("a shorter file was read")
+	}
+	gone := f
+	gone.Path = "y.txt"
+	if !changed(gone) {
+		t.Error("an absent file was read")
+	}
+	shorter := f
+	shorter.Size = 4
+	if got, err := read(t, shorter, codec.InputSpec{}); got != "one\n" || err != nil {
+		t.Errorf("a file that grew: %q, %v", got, err)
+	}
+	shorter.Hash = codec.NewContentHash(4)
+	if !changed(shorter) {
+		t.Error("a logged file that grew was read")
+	}
+	if err := f.FS.(*vfs.Mem).Chtimes("x.txt", time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	f.Hash = codec.NewContentHash(f.Size)
+	if !changed(f) {
+		t.Error("a logged file of another time was read")
+	}
+}
+
+// TestHashOfRanges takes the same hash however a file is divided.
+func TestHashOfRanges(t *testing.T) {
+	t.Parallel()
+	line := strings.Repeat("0123456789", 100) + "\n"
+	content := []byte(strings.Repeat(line, 20_000)) // 20 MB
+	sum := func(split int64, f codec.Format) string {
+		file := codectest.File(t, "x.txt", content)
+		file.Hash = codec.NewContentHash(file.Size)
+		units, err := f.Units(t.Context(), file, codec.Columns{Schema: text.Schema(), CorruptColumn: -1}, connector.ScanRequest{SplitBytes: split, Columns: []int{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for _, u := range units {
+			r, err := u.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				b, err := r.Next(t.Context())
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows += b.NumRows()
+				b.Release()
+			}
+			r.Close()
+		}
+		if rows != 20_000 {
+			t.Errorf("%d rows", rows)
+		}
+		s, err := file.Hash.Sum()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	f, err := text.New(text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := sum(1<<30, f)
+	if divided := sum(1, f); divided != whole {
+		t.Errorf("%s and %s", whole, divided)
+	}
+	latin, _ := codec.ParseEncoding("latin1")
+	f, _ = text.New(text.Options{Encoding: latin})
+	if streamed := sum(0, f); streamed != whole {
+		t.Errorf("%s and %s", whole, streamed)
+	}
+}
+
+// TestLongLines reads records larger than any window.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5<<20)
+	c, _ := csv.New(csv.Options{})
+	j, _ := json.New(json.Options{})
+	x, _ := text.New(text.Options{})
+	for _, k := range []struct {
+		f       codec.Format
+		schema  string
+		content string
+		want    []string
+	}{
+		{c, "a:varchar  b:bigint", "a,b\n1,1\n" + long + ",2\n\"" + long + "\n\",3\ny,4\n", []string{"1|1", long + "|2", long + "\n|3", "y|4"}},
+		{j, "a:varchar", fmt.Sprintf("{\"a\":%q}\n{\"a\":\"s\"}\n", long), []string{long, "s"}},
+		{x, "value:varchar", long + "\nz", []string{long, "z"}},
+	} {
+		for _, zip := range []codec.Compression{codec.CompressionNone, codec.Gzip} {
+			file := codectest.File(t, "x.csv", compress(t, zip, k.content))
+			got, err := codectest.Read(t, k.f, file, columnartest.Schema(t, k.schema), codectest.Scan{SplitBytes: 1 << 20})
+			if err != nil || len(got) != len(k.want) {
+				t.Fatalf("%s: %d rows, %v", k.f.Name(), len(got), err)
+			}
+			for i := range got {
+				if got[i] != k.want[i] {
+					t.Errorf("%s: row %d differs", k.f.Name(), i)
+				}
+			}
+		}
+	}
+}
