@@ -37,7 +37,7 @@ type incrementalExecution struct {
 // describes it for plan.json.
 func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecution, error) {
 	x := &incrementalExecution{cfg: cfg}
-	analyzed, nodes, err := nameStates(cfg.Plan)
+	analyzed, nodes, err := nameStates(cfg.Plan, cfg.Mode)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
@@ -12,8 +13,8 @@ import (
 // kind and keys, not from its position: agg(city), dedup(id). A name met again gets a
 // number. Only nodes over a stream keep state. It returns the plan and its operators,
 // from the sources outward.
-func nameStates(plan logical.Node) (logical.Node, []logical.Node, error) {
-	n := namer{used: map[string]int{}}
+func nameStates(plan logical.Node, mode connector.OutputMode) (logical.Node, []logical.Node, error) {
+	n := namer{used: map[string]int{}, mode: mode}
 	named, err := logical.Transform(plan, func(x logical.Node) (logical.Node, error) {
 		if !logical.IsStreaming(x) {
 			return x, nil
@@ -29,6 +30,7 @@ func nameStates(plan logical.Node) (logical.Node, []logical.Node, error) {
 
 type namer struct {
 	used      map[string]int
+	mode      connector.OutputMode
 	operators []logical.Node
 }
 
@@ -59,11 +61,26 @@ func (n *namer) name(x logical.Node) logical.Node {
 			return x.WithState(n.unique("join(" + x.Kind.String() + ")"))
 		}
 	case *logical.Limit:
+		if n.mode == connector.Complete && overAggregate(x) {
+			return x // it applies to each whole result
+		}
 		m := *x
 		m.State = n.unique("limit")
 		return &m
 	}
 	return x
+}
+
+// overAggregate says whether a streaming aggregate stands below n.
+func overAggregate(n logical.Node) bool {
+	found := false
+	logical.Walk(n, func(x logical.Node) bool {
+		if _, ok := x.(*logical.Aggregate); ok && logical.IsStreaming(x) {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 func keyNames(keys []expr.Named) string {

@@ -88,9 +88,7 @@ func (r *batchRun) planStateful(pl *physical.Planner, n logical.Node) (physical.
 		if inst.Operator().Name() != name {
 			continue
 		}
-		if x, ok := n.(*logical.Aggregate); ok {
-			return stateful.PlanAggregate(pl, x, inst)
-		}
+		return stateful.PlanNode(pl, n, inst)
 	}
 	return nil, fmt.Errorf("bug: the state %s of %s is not open", name, n)
 }

@@ -192,6 +192,9 @@ func (g *GroupedData) Count() *DataFrame { return g.Agg(expr.Func("count").As("c
 func (d *DataFrame) groupKeys(terms []expr.Term) (*DataFrame, []expr.Named, error) {
 	var keys []expr.Named
 	for _, t := range terms {
+		if t.Err() != nil {
+			return nil, nil, t.Err()
+		}
 		if u, ok := t.Expr.(*expr.Unresolved); ok && u.Window != nil {
 			time, err := d.resolve(expr.Term{Expr: u.Args[0]}, false)
 			if err != nil {

@@ -2,6 +2,7 @@ package logical
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -65,7 +66,7 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *Union:
 		err = checkUnion(x)
 	case *SetOp:
-		err = &UnsupportedError{What: x.Kind.String() + " on a stream", Reason: "which rows remain is known only at the end",
+		err = &UnsupportedError{What: strings.ToUpper(x.Kind.String()) + " on a stream", Reason: "which rows remain is known only at the end",
 			Remedy: "use a semi or anti join against a bounded table"}
 	case *Window:
 		if x.IsSession() && !up.aggregate {
@@ -112,13 +113,13 @@ func hasStreamingAggregate(n Node) bool {
 	return found
 }
 
-// ClosingKey is the grouping key whose groups a watermark finishes; ok is false if
-// there is none.
+// ClosingKey is the grouping key whose groups a watermark finishes, if possible one
+// that needs no offset; ok is false if there is none.
 func ClosingKey(a *Aggregate) (key expr.Named, mark EventTime, ok bool) {
 	below := EventTimes(a.Input)
 	for _, k := range a.Keys {
 		if m, found := markOf(k.Expr, below); found {
-			if !ok || m.Offset == 0 && mark.Offset != 0 {
+			if !ok || m.Offset == 0 && mark.Offset != 0 || mark.IsStart && !m.IsStart {
 				key, mark, ok = k, m, true
 			}
 		}
@@ -252,7 +253,7 @@ func checkLimit(l *Limit, mode connector.OutputMode) error {
 func checkJoin(j *Join, mode connector.OutputMode) error {
 	left, right := IsStreaming(j.Left), IsStreaming(j.Right)
 	refuse := func(reason, remedy string) error {
-		return &UnsupportedError{What: fmt.Sprintf("a %s join of %s with %s", j.Kind, side(left), side(right)), Reason: reason, Remedy: remedy}
+		return &UnsupportedError{What: fmt.Sprintf("%s join of %s with %s", article(j.Kind), side(left), side(right)), Reason: reason, Remedy: remedy}
 	}
 	switch {
 	case left && right:
@@ -286,6 +287,13 @@ func waitsForEver(kind JoinKind, left, right bool) bool {
 		return !left && !right
 	}
 	return false
+}
+
+func article(kind JoinKind) string {
+	if kind == InnerJoin || kind == AntiJoin {
+		return "an " + kind.String()
+	}
+	return "a " + kind.String()
 }
 
 func side(streaming bool) string {

@@ -13,9 +13,11 @@ type EventTime struct {
 	Label string
 	Delay time.Duration
 	// Offset is what must be added to the column to get the instant at which the
-	// watermark closes it: zero for a time and a window's end, the size for a window's
-	// start.
+	// watermark closes it: zero for a time, a window's and a session's end, the size for
+	// a window's start.
 	Offset int64 // microseconds
+	// IsStart is set for a session's start, from which its end cannot be told.
+	IsStart bool
 }
 
 // EventTimeKind is raw time or a window's bound.
@@ -71,7 +73,7 @@ func inherit(marks map[expr.ID]EventTime, n Node) {
 func windowMarks(marks map[expr.ID]EventTime, w *Window, m EventTime) {
 	if w.IsSession() {
 		marks[w.End.ID] = EventTime{Kind: SessionTime, Label: m.Label, Delay: m.Delay}
-		marks[w.Start.ID] = EventTime{Kind: SessionTime, Label: m.Label, Delay: m.Delay}
+		marks[w.Start.ID] = EventTime{Kind: SessionTime, Label: m.Label, Delay: m.Delay, IsStart: true}
 		return
 	}
 	marks[w.End.ID] = EventTime{Kind: WindowTime, Label: m.Label, Delay: m.Delay}
@@ -118,7 +120,7 @@ func unionMarks(marks map[expr.ID]EventTime, u *Union) {
 			if k == 0 {
 				mark = m
 			}
-			everywhere = everywhere && ok && m.Kind == mark.Kind && m.Offset == mark.Offset
+			everywhere = everywhere && ok && m.Kind == mark.Kind && m.Offset == mark.Offset && m.IsStart == mark.IsStart
 			mark.Delay = max(mark.Delay, m.Delay)
 		}
 		if everywhere {

@@ -1,6 +1,7 @@
 package optimizer
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tidemill/tidemill/logical"
@@ -134,13 +135,18 @@ func exprsOf(columns []expr.Named) []expr.Expr {
 	return out
 }
 
-// pruneAggregate drops unused aggregates, except of a node that keeps state.
+// pruneAggregate drops unused aggregates, except of a node that keeps state. What merges
+// sessions needs both bounds, whichever it groups by.
 func (p *pruner) pruneAggregate(a *logical.Aggregate, used columnSet) logical.Node {
 	aggs := a.Aggs
 	if a.State == "" {
 		aggs = p.usedNamed(a.Aggs, used)
 	}
-	below := columnSet{}.with(exprsOf(a.Keys)...).with(exprsOf(aggs)...)
+	below := columnSet{}.with(exprsOf(a.Keys)...)
+	if sessions := sessionBounds(a.Input); below.hasAny(slices.Collect(maps.Keys(sessions))...) {
+		below = below.and(sessions)
+	}
+	below = below.with(exprsOf(aggs)...)
 	return logical.NewAggregate(p.prune(a.Input, below), a.Keys, aggs).WithState(a.State)
 }
 
@@ -170,7 +176,13 @@ func (p *pruner) pruneJoin(j *logical.Join, used columnSet) logical.Node {
 // pruneDistinct keeps every column where all of them decide what is equal.
 func (p *pruner) pruneDistinct(d *logical.Distinct, used columnSet) logical.Node {
 	if d.On != nil {
-		return p.pruneChildren(d, used.with(d.On...))
+		used = used.with(d.On...)
+		if d.State != "" { // rows are judged late, and keys expire, by the event time
+			for id := range logical.EventTimes(d.Input) {
+				used[id] = true
+			}
+		}
+		return p.pruneChildren(d, used)
 	}
 	return p.pruneChildren(d, all(d.Input.Schema()))
 }

@@ -77,6 +77,12 @@ func simplify(e expr.Expr) expr.Expr {
 		return simplifyCase(x)
 	case *expr.In:
 		return simplifyIn(x)
+	case *expr.Agg:
+		if x.Filter != nil && isTrue(x.Filter) {
+			n := *x
+			n.Filter = nil
+			return &n
+		}
 	case *expr.Cast:
 		if in, ok := x.Input.(*expr.Literal); ok && in.IsNull() {
 			return nullLiteral(x.To)

@@ -114,6 +114,33 @@ func (s *AggregateSpec) HasDistinct() bool {
 	return false
 }
 
+// twoLevels takes aggregates apart that are all over distinct values of the same
+// arguments: inner is the keys and those arguments, outer the aggregates over the
+// columns of inner, DISTINCT no more. ok is false if they are anything else.
+func (s *AggregateSpec) twoLevels() (inner, outer []expr.Named, ok bool) {
+	inner = append([]expr.Named(nil), s.Keys...)
+	first := s.calls[0].agg
+	for i, a := range first.Args {
+		inner = append(inner, expr.Named{Expr: a, Name: fmt.Sprint("argument", i)})
+	}
+	for i, c := range s.calls {
+		a := c.agg
+		if a.Filter != nil || a.Signature.Overload.Ordered || !a.Distinct && !a.Signature.Overload.IgnoresDistinct || len(a.Args) != len(first.Args) {
+			return nil, nil, false
+		}
+		n := *a
+		n.Distinct, n.Args = false, nil
+		for k, arg := range a.Args {
+			if !expr.Equal(arg, first.Args[k]) {
+				return nil, nil, false
+			}
+			n.Args = append(n.Args, &expr.Ref{Index: len(s.Keys) + k, Name: arg.String(), DataType: arg.Type(), Null: true})
+		}
+		outer = append(outer, expr.Named{Expr: &n, Name: s.Aggs[i].Name})
+	}
+	return inner, outer, len(first.Args) > 0
+}
+
 // HasOrdered says whether an aggregate depends on the order of rows.
 func (s *AggregateSpec) HasOrdered() bool {
 	for _, c := range s.calls {

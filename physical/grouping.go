@@ -155,15 +155,6 @@ func (g *grouping) reserve() error {
 	return g.account.set(n)
 }
 
-// bytes is everything held.
-func (g *grouping) bytes() int64 {
-	n := g.account.held
-	if g.table != nil {
-		n += g.table.Bytes()
-	}
-	return n
-}
-
 // merge adds states, laid out as StateSchema; firsts is where each was first seen.
 func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64) error {
 	keys, states := columns[:len(g.spec.Keys)], columns[len(g.spec.Keys):]

@@ -205,13 +205,13 @@ func TestOperators(t *testing.T) {
 			if buildLeft {
 				name += " keeping left"
 			}
-			cases[name] = physicaltest.Case{Schema: "i:bigint  s:varchar  k:integer", Inputs: 2, Distinct: 40, KeepsOn: true, Plan: func(t testing.TB, in plans) physical.Plan {
+			cases[name] = physicaltest.Case{Schema: "i:bigint  s:varchar  k:integer", Inputs: 2, Distinct: 40, MaxRows: 200, KeepsOn: true, Plan: func(t testing.TB, in plans) physical.Plan {
 				return hashJoin(t, in[0], in[1], kind, buildLeft)
 			}}
 		}
 	}
 	for kind := logical.InnerJoin; kind <= logical.CrossJoin; kind++ {
-		cases["loop join "+kind.String()] = physicaltest.Case{Schema: "i:bigint  k:integer", Inputs: 2, KeepsOn: true, Distinct: 500, Plan: func(t testing.TB, in plans) physical.Plan {
+		cases["loop join "+kind.String()] = physicaltest.Case{Schema: "i:bigint  k:integer", Inputs: 2, MaxRows: 200, KeepsOn: true, Distinct: 500, Plan: func(t testing.TB, in plans) physical.Plan {
 			return loopJoin(t, small(in[0]), small(in[1]), kind)
 		}}
 	}

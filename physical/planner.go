@@ -59,6 +59,10 @@ func (pl *Planner) PlanSame(n logical.Node) (Plan, error) { return pl.plan(n, pl
 // column. A strategy that does not give it has the rows numbered in arrival order.
 func (pl *Planner) WantsOrdinal() bool { return pl.want.ordinal }
 
+// RawSessions says that the parent of w merges its sessions itself: w then only gives
+// each row its own bounds.
+func (pl *Planner) RawSessions(w *logical.Window) { pl.sessions[w] = true }
+
 func (pl *Planner) plan(n logical.Node, want request) (Plan, error) {
 	before := pl.want
 	pl.want = want

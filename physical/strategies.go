@@ -194,6 +194,9 @@ func aggregatePlan(in Plan, spec *AggregateSpec, ordered bool) (Plan, error) {
 	if !spec.HasDistinct() {
 		return NewHashAggregate(NewPartialAggregate(in, spec), spec, ordered), nil
 	}
+	if inner, outer, ok := spec.twoLevels(); ok {
+		return twoLevelPlan(in, inner, outer, ordered)
+	}
 	if len(spec.Keys) == 0 {
 		return NewSingleAggregate(in, spec, ordered), nil
 	}
@@ -202,6 +205,31 @@ func aggregatePlan(in Plan, spec *AggregateSpec, ordered bool) (Plan, error) {
 		return nil, err
 	}
 	return NewSingleAggregate(x, spec, ordered), nil
+}
+
+// twoLevelPlan removes duplicates of keys and arguments first, then aggregates what is
+// left as if there were no DISTINCT: both in parallel.
+func twoLevelPlan(in Plan, inner, outer []expr.Named, ordered bool) (Plan, error) {
+	spec, err := NewAggregateSpec(in.Schema(), inner, nil, -1)
+	if err != nil {
+		return nil, err
+	}
+	rows := NewHashAggregate(NewPartialAggregate(in, spec), spec, ordered)
+	keys := len(inner) - len(outer[0].Expr.(*expr.Agg).Args)
+	if spec, err = NewAggregateSpec(rows.Schema(), refsToFields(rows, keys), outer, -1); err != nil {
+		return nil, err
+	}
+	return NewHashAggregate(NewPartialAggregate(rows, spec), spec, ordered), nil
+}
+
+// refsToFields are the first n columns of p by position.
+func refsToFields(p Plan, n int) []expr.Named {
+	out := make([]expr.Named, n)
+	for i := range out {
+		f := p.Schema().Field(i)
+		out[i] = expr.Named{Expr: &expr.Ref{Index: i, Name: f.Name, DataType: f.Type, Null: true}, Name: f.Name}
+	}
+	return out
 }
 
 func (pl *Planner) planDistinct(x *logical.Distinct) (Plan, error) {
@@ -265,7 +293,7 @@ func planWindow(pl *Planner, n logical.Node) (Plan, error) {
 // planSessions plans the input of an aggregate that groups by a session window: the
 // sessions are merged by the other keys. merged is false if it is not one.
 func (pl *Planner) planSessions(x *logical.Aggregate) (in Plan, merged bool, err error) {
-	w, start, end := sessionOf(x.Input)
+	w, start, end := SessionOf(x.Input)
 	if w == nil || len(w.PartitionKeys) > 0 || start < 0 || end < 0 {
 		return nil, false, nil
 	}
@@ -306,8 +334,8 @@ func readsAny(e expr.Expr, ids []expr.ID) bool {
 	return false
 }
 
-// sessionOf finds the session window whose bounds are columns start and end of n.
-func sessionOf(n logical.Node) (w *logical.Window, start, end int) {
+// SessionOf finds the session window whose bounds are columns start and end of n.
+func SessionOf(n logical.Node) (w *logical.Window, start, end int) {
 	switch x := n.(type) {
 	case *logical.Window:
 		if !x.IsSession() {
@@ -316,9 +344,9 @@ func sessionOf(n logical.Node) (w *logical.Window, start, end int) {
 		at := len(x.Input.Schema().Columns)
 		return x, at, at + 1
 	case *logical.Alias, *logical.Filter:
-		return sessionOf(x.Children()[0])
+		return SessionOf(x.Children()[0])
 	case *logical.Project:
-		w, start, end := sessionOf(x.Input)
+		w, start, end := SessionOf(x.Input)
 		if w == nil {
 			return nil, 0, 0
 		}

@@ -1,9 +1,10 @@
-// Command duckdb is placeholder text.
+// Command duckdb sets Tidemill beside DuckDB: the same queries over the same files in
+// the same run, and a result kept fresh while files land. Its tests run a corpus of
+// statements on both engines and compare the values. It is a module of its own, since
+// DuckDB needs cgo and Tidemill does not.
+//
+//	go build -o /tmp/tidemill ../../cmd/tidemill
+//	go run . compare -tidemill /tmp/tidemill -rows 10000000
+//	go run . fresh -tidemill /tmp/tidemill
+//	go test .
 package main
-
-import (
-	_ "github.com/duckdb/duckdb-go/v2"
-	_ "github.com/tidemill/tidemill"
-)
-
-func main() {}

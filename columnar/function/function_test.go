@@ -518,9 +518,9 @@ func TestInactive(t *testing.T) {
 	mem := columnartest.Mem(t)
 	reg := function.Builtins()
 	b := columnartest.Batch(t, mem, `
-x:bigint              y:bigint  s:varchar  l:array<bigint>
-1                     0         x          []
-9223372036854775807   1         2024       [1]
+x:bigint              y:bigint  s:varchar   l:array<bigint>  h:varchar  at:timestamp
+1                     0         x           []               zz         NULL
+9223372036854775807   1         2024-01-01  [1,2]            ff         2024-01-01
 `)
 	active := columnar.NewBitmap(2)
 	run := func(name string, cols ...int) (columnar.Datum, error) {
@@ -546,23 +546,27 @@ x:bigint              y:bigint  s:varchar  l:array<bigint>
 		cols []int
 		bad  int
 	}{
-		{"/", []int{0, 1}, 0}, {"//", []int{0, 1}, 0}, {"%", []int{0, 1}, 0}, {"+", []int{0, 1}, 1}, {"to_date", []int{2}, 0}, {"subscript", []int{3, 1}, 1}, {"unhex", []int{2}, 0},
-		{"date_part", []int{2, -1}, 0},
+		{"/", []int{0, 1}, 0}, {"//", []int{0, 1}, 0}, {"%", []int{0, 1}, 0}, {"+", []int{0, 1}, 1}, {"to_date", []int{2}, 0}, {"subscript", []int{3, 1}, 0}, {"unhex", []int{4}, 0},
+		{"epoch_ms", []int{0}, 1}, {"make_date", []int{1, 1, 1}, 0}, {"-", []int{0}, -1}, {"date_part", []int{2, 5}, 1},
 	} {
-		if c.cols[len(c.cols)-1] < 0 {
-			continue
-		}
 		for row := range 2 {
 			active.Reset(2)
 			active.Set(row)
 			d, err := run(c.name, c.cols...)
-			if (err != nil) != (row == c.bad) && c.name != "to_date" && c.name != "subscript" {
+			if (err != nil) != (row == c.bad) {
 				t.Errorf("%s, row %d counts: %v", c.name, row, err)
 			}
 			if err == nil {
 				d.Release()
 			}
 		}
+		active.Reset(2)
+		d, err := run(c.name, c.cols...)
+		if err != nil {
+			t.Errorf("%s, no row counts: %v", c.name, err)
+			continue
+		}
+		d.Release()
 	}
 }
 

@@ -79,7 +79,7 @@ func conditionalScalars() []*Scalar {
 		choose("greatest", "The greatest of the values; nulls are passed over.", "greatest(1, 3, 2) = 3", two, true, func(c *call, i int) int { return c.extreme(i, 1) }),
 		choose("least", "The least of the values; nulls are passed over.", "least(3, 1, 2) = 1", two, true, func(c *call, i int) int { return c.extreme(i, -1) }),
 	}
-	return append(list, ifScalar(), nvl2Scalar())
+	return append(list, ifScalar(), nvl2Scalar(), typeofScalar())
 }
 
 // firstValue is the first argument that is not null in row i, -1 if there is none.
@@ -177,4 +177,16 @@ func nvl2Scalar() *Scalar {
 				}), nil
 			},
 		}}}
+}
+
+func typeofScalar() *Scalar {
+	return &Scalar{Name: "typeof", Doc: "The name of the type of a value.", Example: "typeof(1.5) = DECIMAL(2,1)", Overloads: []Overload{{
+		Args: []Matcher{anyType}, Result: always(columnar.String), NullSafe: true,
+		Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+			name := columnar.TypeName(args[0])
+			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
+				return columnar.Constant(env.Mem, columnar.String, name)
+			}, nil
+		},
+	}}}
 }

@@ -22,34 +22,6 @@ import (
 
 // encodingScalars turn bytes into text and digests.
 func encodingScalars() []*Scalar {
-	bytesToText := func(name, doc, example string, f func(dst, s []byte) []byte, aliases ...string) *Scalar {
-		return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
-			Args: []Matcher{textType}, Result: always(columnar.String),
-			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-				return onRows(columnar.String, func(c *call) (arrow.Array, error) {
-					in := kernel.TextsOf(c.args[0])
-					return c.text(2*in.Size(c.rows), func(dst []byte, i int) ([]byte, error) { return f(dst, in.At(i)), nil })
-				}), nil
-			},
-		}}}
-	}
-	textToBytes := func(name, doc, example string, f func(dst, s []byte) ([]byte, error), aliases ...string) *Scalar {
-		return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
-			Args: []Matcher{varchar}, Result: always(columnar.Binary), Fallible: true,
-			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-				return onRows(columnar.Binary, func(c *call) (arrow.Array, error) {
-					in := kernel.TextsOf(c.args[0])
-					return c.text(in.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
-						d, err := f(dst, in.At(i))
-						if err != nil {
-							return d, fmt.Errorf("%s: %q cannot be decoded: %w", name, in.At(i), err)
-						}
-						return d, nil
-					})
-				}), nil
-			},
-		}}}
-	}
 	toHex := bytesToText("hex", "The bytes of a text or BINARY, or an integer, in hexadecimal.", "hex('abc') = 616263", func(dst, s []byte) []byte {
 		return append(dst, strings.ToUpper(hex.EncodeToString(s))...)
 	}, "to_hex")
@@ -95,6 +67,39 @@ func encodingScalars() []*Scalar {
 	}
 }
 
+// bytesToText is a function from bytes to a text. f appends the result.
+func bytesToText(name, doc, example string, f func(dst, s []byte) []byte, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
+		Args: []Matcher{textType}, Result: always(columnar.String),
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.String, func(c *call) (arrow.Array, error) {
+				in := kernel.TextsOf(c.args[0])
+				return c.text(2*in.Size(c.rows), func(dst []byte, i int) ([]byte, error) { return f(dst, in.At(i)), nil })
+			}), nil
+		},
+	}}}
+}
+
+// textToBytes is a function from a text to bytes, which may fail.
+func textToBytes(name, doc, example string, f func(dst, s []byte) ([]byte, error), aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
+		Args: []Matcher{varchar}, Result: always(columnar.Binary), Fallible: true,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return onRows(columnar.Binary, func(c *call) (arrow.Array, error) {
+				in := kernel.TextsOf(c.args[0])
+				return c.text(in.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
+					d, err := f(dst, in.At(i))
+					if err != nil {
+						return d, fmt.Errorf("%s: %q cannot be decoded: %w", name, in.At(i), err)
+					}
+					return d, nil
+				})
+			}), nil
+		},
+	}}}
+}
+
+// digestNumber is a function from bytes to a number.
 func digestNumber(name, doc, example string, f func(s []byte) int64) *Scalar {
 	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{{
 		Args: []Matcher{textType}, Result: always(columnar.Int64),

@@ -80,7 +80,11 @@ func (a arithmetic) overloads(try bool) []Overload {
 	case kernel.DivideInt:
 		floats, decimals = always(columnar.Int64), always(columnar.Int64)
 	}
-	return []Overload{form(integerType, true, integers), form(decimalType, false, decimals), form(floatType, true, floats)}
+	list := []Overload{form(integerType, true, integers), form(decimalType, false, decimals), form(floatType, true, floats)}
+	if a.op < kernel.Divide {
+		list[2].Fallible = false // sums and products of floats become infinite instead
+	}
+	return list
 }
 
 func (a arithmetic) kernel(out arrow.DataType, try bool) Kernel {

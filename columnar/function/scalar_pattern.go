@@ -63,7 +63,7 @@ func likeScalar(name, doc, example string, fold bool) *Scalar {
 		}), nil
 	}
 	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{
-		{Args: []Matcher{varchar, varchar}, Result: always(columnar.Boolean), Fallible: true, Bind: bind},
+		{Args: []Matcher{varchar, varchar}, Result: always(columnar.Boolean), Bind: bind}, // every text is a pattern
 		{Args: []Matcher{varchar, varchar, varchar}, Result: always(columnar.Boolean), Fallible: true, Bind: bind},
 	}}
 }

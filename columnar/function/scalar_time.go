@@ -127,7 +127,7 @@ func intervalTimes(at, by int, divide bool, args ...Matcher) Overload {
 func timeScalars() []*Scalar {
 	list := []*Scalar{
 		batchTime("now", "The time of the batch: the same in every row, and when a batch is run again.", "now() >= make_timestamp(2000, 1, 1, 0, 0, 0) = true", "current_timestamp", "localtimestamp", "transaction_timestamp"),
-		todayScalar(),
+		todayScalar(), currentTimeScalar(),
 		truncateScalar(), datePartScalar(),
 		fromSeconds(), epochScalar(),
 		scaled("epoch_ms", "Milliseconds since 1970 as a TIMESTAMP, or of one.", "epoch_ms(make_timestamp(1970, 1, 1, 0, 0, 1)) = 1000", 1000, "timestamp_millis"),
@@ -189,6 +189,17 @@ func todayScalar() *Scalar {
 	}}}
 }
 
+func currentTimeScalar() *Scalar {
+	return &Scalar{Name: "current_time", Doc: "The time of day of the batch in the session time zone.", Example: "hour(current_time()) < 24 = true", Overloads: []Overload{{
+		Result: always(columnar.Time), Volatility: Stable,
+		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
+				return columnar.Constant(env.Mem, columnar.Time, columnar.FloorMod(columnar.ToLocal(env.Now, env.Location), columnar.MicrosPerDay))
+			}, nil
+		},
+	}}}
+}
+
 func partScalar(name, example string, part kernel.Part, aliases []string) *Scalar {
 	return &Scalar{Name: name, Aliases: aliases, Doc: "The " + name + " of a date or time, in the session time zone.", Example: example, Overloads: []Overload{{
 		Args: []Matcher{anyTime}, Result: always(columnar.Int32),
@@ -231,12 +242,14 @@ func byPart(out arrow.DataType, unit bool, constants []arrow.Array, f func(c *ca
 // perPart computes the rows of each part that occurs and puts them together.
 func perPart(c *call, unit bool, f func(c *call, part kernel.Part) (arrow.Array, error)) (arrow.Array, error) {
 	names := kernel.TextsOf(c.args[0])
+	valid, _ := c.validity()
+	defer releaseBuffer(valid)
 	rowsOf := map[kernel.Part]*columnar.Bitmap{}
 	var parts []kernel.Part
 	which := make([]int, c.rows)
 	for i := range which {
 		which[i] = -1
-		if c.isNull(0, i) || !c.active.Get(i) {
+		if !isSet(valid, i) || !c.active.Get(i) {
 			continue
 		}
 		part, err := parsePart(string(names.At(i)), unit)

@@ -148,9 +148,6 @@ func CompileLike(pattern string, escape rune, fold bool) (*Pattern, error) {
 	var part strings.Builder
 	simple := !fold
 	runes := []rune(pattern)
-	if !utf8.ValidString(pattern) {
-		return nil, fmt.Errorf("the pattern %q is not UTF-8", pattern)
-	}
 	for i := 0; i < len(runes); i++ {
 		r := runes[i]
 		switch {

@@ -2,16 +2,22 @@ package csv
 
 import (
 	stdcsv "encoding/csv"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/codec/codectest"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // seeds are texts that once were, or might be, read wrongly.
@@ -135,4 +141,56 @@ func FuzzInfer(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestManyReaders opens the units of one file from several goroutines at once.
+func TestManyReaders(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("id,s\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "%d,\"a \"\"%d\"\"\n,%d\"\n", i, i, i)
+	}
+	file := codectest.File(t, "x.csv", []byte(text.String()))
+	file.Hash = nil
+	schema := columnar.NewSchema(columnar.Field("id", columnar.Int64), columnar.Field("s", columnar.String))
+	units, err := newFormat(t, Options{}).Units(t.Context(), file, codec.Columns{Schema: schema, CorruptColumn: -1}, connector.ScanRequest{SplitBytes: 10_000, Mem: columnar.NewPool()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next, rows atomic.Int64
+	var sum atomic.Int64
+	var g errgroup.Group
+	for range 4 {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(units) {
+					return nil
+				}
+				r, err := units[i].Open(t.Context())
+				if err != nil {
+					return err
+				}
+				for b, err := range columnar.All(t.Context(), r) {
+					if err != nil {
+						return err
+					}
+					rows.Add(b.NumRows())
+					for _, v := range b.Column(0).(*array.Int64).Int64Values() {
+						sum.Add(v)
+					}
+				}
+				if err := r.Close(); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if rows.Load() != 20_000 || sum.Load() != 20_000*19_999/2 {
+		t.Errorf("%d rows, sum %d", rows.Load(), sum.Load())
+	}
 }

@@ -438,6 +438,10 @@ func (s *scanner) skipRecord(st state) error {
 			s.pos = next
 			break
 		}
+		if s.in.Hi() >= s.in.Limit() {
+			s.done = true // it ends behind the range, in which no record begins then
+			break
+		}
 		if err := s.more(); err != nil {
 			return err
 		}

@@ -178,9 +178,19 @@ func (t *Table) RowCount() (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
+	return t.o.rowCount(identities(files))
+}
+
+// RowCount implements connector.RowCounter, for the files it was given.
+func (t *fixedTable) RowCount() (int64, bool) { return t.o.rowCount(t.files) }
+
+func (o *opened) rowCount(files []connector.FileIdentity) (int64, bool) {
+	if o.spec.RowCount == nil {
+		return 0, false
+	}
 	rows := int64(0)
-	for _, f := range files {
-		n, err := t.o.spec.RowCount(codec.File{FS: t.o.env.FS, FileIdentity: f.FileIdentity})
+	for _, id := range files {
+		n, err := o.spec.RowCount(codec.File{FS: o.env.FS, FileIdentity: id})
 		if err != nil {
 			return 0, false
 		}

@@ -98,12 +98,16 @@ func (n *node) cut(rows int) {
 	}
 }
 
-// textBytes is the size of all texts in the batch.
+// textBytes is the size of all texts in the batch; elements of lists count, too, for
+// a few rows may hold millions.
 func (n *node) textBytes() int {
 	if n.kind == leaf {
 		return n.column.TextBytes()
 	}
 	size := 0
+	if last := len(n.filled.ends) - 1; last >= 0 {
+		size = 8 * int(n.filled.ends[last])
+	}
 	for _, c := range n.children {
 		size += c.textBytes()
 	}

@@ -92,8 +92,8 @@ func (r *records) skipLine() error {
 			r.moved(r.pos + i + 1)
 			return nil
 		}
-		if r.in.Final() {
-			r.done = true
+		if r.in.Final() || r.in.Hi() >= r.in.Limit() {
+			r.done = true // no line begins in the range
 			return nil
 		}
 		if err := r.more(r.in.Hi()); err != nil {

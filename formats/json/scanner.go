@@ -63,9 +63,14 @@ func (s *scanner) text(p int) (end int, hasEscape, ok bool) {
 			return p, hasEscape, true
 		case '\\':
 			hasEscape = true
-			if p = s.escape(p); p < 0 {
-				return s.hi, true, false
+			after := s.escape(p)
+			if after < 0 {
+				if p+6 > s.hi { // the window may have cut it off
+					p = s.hi
+				}
+				return p, true, false
 			}
+			p = after
 		default:
 			return p, hasEscape, false
 		}

@@ -169,8 +169,8 @@ func (r *reader) skipLine() error {
 			r.pass(i)
 			return nil
 		}
-		if r.in.Final() {
-			r.done = true
+		if r.in.Final() || r.in.Hi() >= r.in.Limit() {
+			r.done = true // no line begins in the range
 			return nil
 		}
 		if err := r.more(r.in.Hi()); err != nil {

@@ -172,7 +172,9 @@ func TestOtherSchema(t *testing.T) {
 	}
 	files := h.versions[1].files
 	for what, change := range map[string]func(*Spec){
-		"another type": func(s *Spec) { s.Tables[0].Values = []arrow.Field{columnar.Field("note", columnar.String), s.Tables[0].Values[0]} },
+		"another type": func(s *Spec) {
+			s.Tables[0].Values = []arrow.Field{columnar.Field("note", columnar.String), s.Tables[0].Values[0]}
+		},
 		"no aggregate": func(s *Spec) { s.Tables[0].Aggregates = s.Tables[0].Aggregates[:1] },
 		"no table":     func(s *Spec) { s.Tables = s.Tables[1:] },
 		"one row a key": func(s *Spec) {

@@ -236,21 +236,51 @@ func (s *Shard) lookUp(keys []arrow.Array, n int, rows []uint32) ([]uint32, erro
 		for i, h := range hashes {
 			s.first[i] = s.index.first(tagOf(h))
 		}
+		if s.keys.stride == 2 && !s.pk.long && !s.pk.null && s.keys.nulls.segs == nil {
+			s.matchPairs(lo, rows[lo:hi])
+			continue
+		}
 		for i, h := range hashes {
 			slot := s.first[i]
 			if uint32(slot>>32) == tagOf(h) && s.keys.equal(uint32(slot), &s.pk, lo+i) {
 				rows[lo+i] = uint32(slot)
 				continue
 			}
-			if rows[lo+i] = noRow; slot != 0 {
-				rows[lo+i] = s.probe(lo + i)
-			}
-			if rows[lo+i] == noRow {
-				s.miss = append(s.miss, uint32(lo+i))
-			}
+			s.walk(lo+i, slot, &rows[lo+i])
 		}
 	}
 	return s.miss, nil
+}
+
+// walk goes on from the first slot of key i, which does not hold it.
+func (s *Shard) walk(i int, slot uint64, row *uint32) {
+	if *row = noRow; slot != 0 {
+		*row = s.probe(i)
+	}
+	if *row == noRow {
+		s.miss = append(s.miss, uint32(i))
+	}
+}
+
+// matchPairs compares keys of two words without nulls, the commonest: the loads of
+// different keys overlap.
+func (s *Shard) matchPairs(lo int, rows []uint32) {
+	segs := s.keys.words.segs
+	words := s.pk.words[2*lo : 2*(lo+len(rows))]
+	hashes := s.pk.hashes[lo : lo+len(rows)]
+	for i := range rows {
+		slot := s.first[i]
+		if uint32(slot>>32) == tagOf(hashes[i]) {
+			row := uint32(slot)
+			at := int(row&(segmentRows-1)) * 2
+			key := segs[row>>segmentBits][at : at+2]
+			if key[0] == words[2*i] && key[1] == words[2*i+1] {
+				rows[i] = row
+				continue
+			}
+		}
+		s.walk(lo+i, slot, &rows[i])
+	}
 }
 
 // probe walks the index for key i of pk.

@@ -2,6 +2,7 @@ package stateful
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,16 +22,17 @@ import (
 const groupsTable = "groups"
 
 func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operator, error) {
-	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode}
-	if key, mark, ok := logical.ClosingKey(a); ok {
-		for i, k := range a.Keys {
-			if k.ID == key.ID {
-				o.closes = &closing{column: i, offset: mark.Offset}
-			}
-		}
+	if s, ok := sessionOf(a); ok {
+		return describeSession(a, s, mode)
 	}
+	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode}
 	keys := keyFields(a)
-	groups := state.TableSchema{Name: groupsTable, Key: keys, Order: o.order()}
+	order := state.Order{By: state.ByKey}
+	if closing, mark, ok := closingKey(a); ok {
+		order = state.Order{By: state.ByKeyColumn, Column: closing}
+		o.evicted, o.evictOffset = mode != connector.Complete, mark.Offset
+	}
+	groups := state.TableSchema{Name: groupsTable, Key: keys, Order: order}
 	var names []string
 	for _, n := range a.Aggs {
 		names = append(names, unqualified(n.Expr))
@@ -50,19 +52,20 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 			},
 		})
 		if agg.Distinct {
-			distinct = append(distinct, distinctTable(i, keys, agg, o.order()))
+			distinct = append(distinct, distinctTable(i, keys, agg, order))
 		}
 	}
 	o.spec.Tables = append([]state.TableSchema{groups}, distinct...)
 	return o, nil
 }
 
-// order is how tables of groups are ordered: by the key the watermark finishes.
-func (o *Operator) order() state.Order {
-	if o.closes == nil {
-		return state.Order{By: state.ByKey}
+// closingKey is the position of the key by which the watermark finishes groups.
+func closingKey(a *logical.Aggregate) (position int, mark logical.EventTime, ok bool) {
+	key, mark, ok := logical.ClosingKey(a)
+	if !ok {
+		return 0, mark, false
 	}
-	return state.Order{By: state.ByKeyColumn, Column: o.closes.column}
+	return slices.IndexFunc(a.Keys, func(k expr.Named) bool { return k.ID == key.ID }), mark, true
 }
 
 // distinctTable holds the values an aggregate over distinct values has seen, a row for
@@ -76,6 +79,9 @@ func distinctTable(i int, keys []arrow.Field, agg *expr.Agg, order state.Order) 
 }
 
 func distinctName(i int) string { return fmt.Sprintf("distinct%d", i+1) }
+
+// isSide says whether a table stands beside the one whose rows are counted.
+func isSide(table string) bool { return strings.HasPrefix(table, "distinct") }
 
 func keyFields(a *logical.Aggregate) []arrow.Field {
 	names := make([]string, len(a.Keys))
@@ -123,10 +129,13 @@ func unqualified(e expr.Expr) string {
 	return plain.String()
 }
 
-// PlanAggregate plans a stateful aggregate for one batch:
+// planAggregate plans a stateful aggregate for one batch:
 //
 //	StateStoreSave > HashAggregate(final) > StateStoreRestore > [Exchange] > HashAggregate(partial) > [LateFilter]
-func PlanAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (physical.Plan, error) {
+func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (physical.Plan, error) {
+	if s, ok := sessionOf(a); ok {
+		return planSession(pl, a, s, inst)
+	}
 	keys, err := physical.BindNamed(a.Keys, a.Input.Schema())
 	if err != nil {
 		return nil, err
@@ -139,8 +148,10 @@ func PlanAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 	if err != nil {
 		return nil, err
 	}
-	if in, err = lateFilter(in, keys, inst, expands(a.Input)); err != nil {
-		return nil, err
+	if position, mark, ok := closingKey(a); ok && inst.op.mode != connector.Complete {
+		if in, err = lateFilter(in, keys[position].Expr, mark.Offset, inst, expands(a.Input)); err != nil {
+			return nil, err
+		}
 	}
 	ordinal := -1
 	if physical.HasOrdinal(in.Schema()) {

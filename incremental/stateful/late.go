@@ -9,7 +9,6 @@ import (
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
-	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/physical"
 	"github.com/tidemill/tidemill/physical/eval"
@@ -27,19 +26,18 @@ type LateFilter struct {
 	inst    *Instance
 }
 
-// lateFilter puts a LateFilter over in where the batch has a watermark to judge by.
-func lateFilter(in physical.Plan, keys []expr.Named, inst *Instance, expanded bool) (physical.Plan, error) {
-	o := inst.op
-	if o.closes == nil || o.mode == connector.Complete || inst.watermarks.Late == nil {
+// lateFilter puts a LateFilter over in where the batch has a watermark to judge by. A
+// row is late if time plus offset is at or before it.
+func lateFilter(in physical.Plan, time expr.Expr, offset int64, inst *Instance, expanded bool) (physical.Plan, error) {
+	if inst.watermarks.Late == nil {
 		return in, nil
 	}
-	key := keys[o.closes.column].Expr
-	program, err := eval.Compile(in.Schema(), key)
+	program, err := eval.Compile(in.Schema(), time)
 	if err != nil {
 		return nil, err
 	}
 	f := &LateFilter{
-		input: in, program: program, text: key.String(), bound: o.closes.bound(*inst.watermarks.Late), ordinal: -1, inst: inst,
+		input: in, program: program, text: time.String(), bound: *inst.watermarks.Late - offset, ordinal: -1, inst: inst,
 	}
 	if expanded && physical.HasOrdinal(in.Schema()) {
 		f.ordinal = in.Schema().NumFields() - 1

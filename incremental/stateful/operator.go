@@ -14,6 +14,7 @@ import (
 	"github.com/tidemill/tidemill/incremental/state"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/physical"
 )
 
 // Watermarks are those of one batch, microseconds since the epoch; nil is none.
@@ -30,19 +31,11 @@ type Operator struct {
 	text string // what the state means, for people; the fingerprint is taken of it
 	mode connector.OutputMode
 	spec state.Spec
-	// closes is how the watermark finishes what is stored; nil if it does not.
-	closes *closing
+	// evicted says that the watermark removes rows of the state: those whose order
+	// column plus evictOffset is at or before it.
+	evicted     bool
+	evictOffset int64 // microseconds
 }
-
-// closing is the column by whose value the watermark finishes rows: those whose value
-// plus offset is at or before it.
-type closing struct {
-	column int   // of the key
-	offset int64 // microseconds
-}
-
-// bound is the largest value finished by a watermark.
-func (c *closing) bound(watermark int64) int64 { return watermark - c.offset }
 
 // Describe says what a node with a State name keeps. Nodes that are not supported on
 // streams are an *logical.UnsupportedError.
@@ -50,8 +43,26 @@ func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 	switch x := n.(type) {
 	case *logical.Aggregate:
 		return describeAggregate(x, mode)
+	case *logical.Distinct:
+		return describeDistinct(x, mode)
+	case *logical.Limit:
+		return describeLimit(x, mode), nil
 	}
 	return nil, &logical.UnsupportedError{What: n.String() + " on a stream"}
+}
+
+// PlanNode plans a node with state for one batch. n is the operator's node as the
+// optimizer left it.
+func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Plan, error) {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return planAggregate(pl, x, inst)
+	case *logical.Distinct:
+		return planDistinct(pl, x, inst)
+	case *logical.Limit:
+		return planLimit(pl, x, inst)
+	}
+	return nil, fmt.Errorf("bug: %s keeps no state", n)
 }
 
 // Name is the stable name.
@@ -61,7 +72,7 @@ func (o *Operator) Name() string { return o.name }
 func (o *Operator) Node() logical.Node { return o.node }
 
 // Evicts says whether a watermark that moves has an effect: rows to emit or to forget.
-func (o *Operator) Evicts() bool { return o.closes != nil && o.mode != connector.Complete }
+func (o *Operator) Evicts() bool { return o.evicted }
 
 // Checkpoint describes the operator for plan.json.
 func (o *Operator) Checkpoint() (checkpoint.Operator, error) {
@@ -107,9 +118,9 @@ type Instance struct {
 	store      *state.Store
 	watermarks Watermarks
 
-	late, updated, removed   atomic.Int64
-	updateNanos, removeNanos atomic.Int64
-	commitTime               time.Duration
+	late, updated, removed, duplicates atomic.Int64
+	updateNanos, removeNanos           atomic.Int64
+	commitTime                         time.Duration
 }
 
 // Metrics are the counters of one batch.
@@ -137,10 +148,13 @@ func (i *Instance) Metrics() Metrics {
 	}
 	for _, t := range i.op.spec.Tables {
 		table := i.store.Table(t.Name)
-		if t.Name == groupsTable {
-			m.Total = int64(table.Len())
+		if !isSide(t.Name) {
+			m.Total += int64(table.Len())
 		}
 		m.Bytes += table.Bytes()
+	}
+	if _, ok := i.op.node.(*logical.Distinct); ok {
+		m.Custom = map[string]int64{"numDroppedDuplicateRows": i.duplicates.Load()}
 	}
 	return m
 }
@@ -159,19 +173,29 @@ func (i *Instance) Commit(ctx context.Context) (checkpoint.OperatorState, error)
 
 // evictDistinct forgets the values of groups that were evicted.
 func (i *Instance) evictDistinct() {
-	if !i.op.Evicts() || i.watermarks.Evict == nil {
+	bound, ok := i.evictBound()
+	if !ok {
 		return
 	}
 	for _, t := range i.op.spec.Tables {
-		if t.Name == groupsTable {
+		if !isSide(t.Name) {
 			continue
 		}
 		for _, shard := range i.store.Table(t.Name).Shards() {
-			for range shard.Evict(i.op.closes.bound(*i.watermarks.Evict)) {
+			for range shard.Evict(bound) {
 				continue
 			}
 		}
 	}
+}
+
+// evictBound is the largest value of the order column that the batch's watermark
+// removes; ok is false if nothing is removed.
+func (i *Instance) evictBound() (bound int64, ok bool) {
+	if !i.op.evicted || i.watermarks.Evict == nil {
+		return 0, false
+	}
+	return *i.watermarks.Evict - i.op.evictOffset, true
 }
 
 // Release forgets the instance; the state stays with the provider.

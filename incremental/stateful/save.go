@@ -345,11 +345,12 @@ func (r *saveReader) output() iter.Seq[[]uint32] {
 // evicted ranges over the groups the watermark finishes and removes them.
 func (r *saveReader) evicted() iter.Seq[[]uint32] {
 	inst := r.shared.plan.inst
-	if inst.op.closes == nil || inst.watermarks.Evict == nil {
+	bound, ok := inst.evictBound()
+	if !ok {
 		return func(func([]uint32) bool) {}
 	}
 	return func(yield func([]uint32) bool) {
-		for rows := range r.shard.Evict(inst.op.closes.bound(*inst.watermarks.Evict)) {
+		for rows := range r.shard.Evict(bound) {
 			inst.removed.Add(int64(len(rows)))
 			if !yield(rows) {
 				return

@@ -19,25 +19,13 @@ import (
 	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/formats/memory"
 	"github.com/tidemill/tidemill/incremental"
-	"github.com/tidemill/tidemill/incremental/state"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/sql"
 	"github.com/tidemill/tidemill/optimizer"
+	"github.com/tidemill/tidemill/physical"
 )
-
-// Variant is one way to run a query that must not change its results.
-type Variant struct {
-	Name       string
-	Restart    bool // reopened before every batch
-	Replay     bool // every batch run twice: its commit is taken away in between
-	BatchRows  int
-	Shards     int
-	Snapshots  checkpoint.SnapshotPolicy
-	NoOptimize bool
-	Format     string // inputs written as csv or parquet instead of what they are
-}
 
 // Clock stands still unless told to move.
 type Clock struct{ now time.Time }
@@ -65,37 +53,83 @@ type World struct {
 	Mem     arrowmemory.Allocator
 	Clock   *Clock
 	Variant Variant
-	// ToFiles writes to /out in FileFormat instead of memory.
-	ToFiles    bool
-	FileFormat string
+	// Sink is where rows go: "" is memory, noop, or the format of files in /out.
+	Sink string
+	// SinkOptions are further options of a file sink.
+	SinkOptions map[string]string
+	// Retain, FoldInto and the like of the query's configuration.
+	Retain int
 
-	ddl      []string
+	streams  []*streamDecl
 	query    string
 	mode     connector.OutputMode
 	settings map[string]string
 	policy   incremental.WatermarkPolicy
 
 	result   *memory.Result
-	seen     int
+	kills    killed
+	reported int64 // batches that were told of
 	m        *incremental.Manual
 	warnings []string
 }
 
+// streamDecl is a declared stream or table.
+type streamDecl struct {
+	name, kind  string // STREAM, TABLE, or "" for any other statement
+	columns     string // the list in parentheses without watermark, "" to infer
+	watermark   string
+	format      string
+	options     []string // k = 'v', without path and format
+	otherwise   string   // the statement of kind ""
+	asFormat    string   // what its files are written as instead
+	extra       int      // files converted so far
+	perTriggers int
+}
+
+// sql is its CREATE statement. Bounded ones are tables, with another watermark clause.
+func (d *streamDecl) sql(bounded bool) string {
+	if d.kind == "" {
+		return d.otherwise
+	}
+	kind, columns, options := d.kind, d.columns, d.options
+	format := d.format
+	if d.asFormat != "" {
+		format = d.asFormat
+	}
+	options = append([]string{fmt.Sprintf("path = '%s/%s'", inputDir, d.name), fmt.Sprintf("format = '%s'", format)}, options...)
+	if bounded {
+		kind = "TABLE"
+	} else {
+		if d.watermark != "" {
+			columns = strings.TrimPrefix(columns+", "+d.watermark, ", ")
+		}
+		if d.perTriggers > 0 {
+			options = append(options, fmt.Sprintf("max_files_per_trigger = %d", d.perTriggers))
+		}
+	}
+	if columns != "" {
+		columns = " (" + columns + ")"
+	}
+	return fmt.Sprintf("CREATE %s %s%s WITH (%s);", kind, d.name, columns, strings.Join(options, ", "))
+}
+
 // NewWorld makes an empty world.
-func NewWorld(fsys vfs.FS, v Variant) *World {
+func NewWorld(fsys vfs.FS, mem arrowmemory.Allocator, v Variant) *World {
 	return &World{
-		FS: fsys, Mem: columnar.NewPool(), Variant: v,
+		FS: fsys, Mem: mem, Variant: v,
 		Clock:  &Clock{now: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)},
-		result: memory.NewResult(), settings: map[string]string{},
+		result: memory.NewResult(), settings: map[string]string{}, kills: killed{},
 	}
 }
 
-// Declare adds a CREATE statement.
-func (w *World) Declare(ddl string) { w.ddl = append(w.ddl, ddl) }
+// Declare adds a statement of SQL.
+func (w *World) Declare(statement string) {
+	w.streams = append(w.streams, &streamDecl{otherwise: statement})
+}
 
 // Query sets what runs; Open starts it.
 func (w *World) Query(query string, mode connector.OutputMode, settings map[string]string) error {
-	w.query, w.mode, w.settings = query, mode, map[string]string{}
+	w.query, w.mode, w.settings, w.policy = query, mode, map[string]string{"output_mode": mode.String()}, incremental.MinPolicy
 	for k, v := range settings {
 		if k == "watermark_policy" {
 			var err error
@@ -109,18 +143,26 @@ func (w *World) Query(query string, mode connector.OutputMode, settings map[stri
 }
 
 // planner binds SQL over the world's declarations, with what the checkpoint pins.
-func (w *World) planner(ctx context.Context) (*sql.Planner, error) {
+func (w *World) planner(ctx context.Context, bounded bool) (*sql.Planner, error) {
 	r := &formats.Resolver{
-		Connectors: formats.NewRegistry(memory.NewStore()), FS: w.FS, Mem: w.Mem,
-		Warn: func(text string) { w.warnings = append(w.warnings, text) }, Pins: w.pins(),
+		Connectors: formats.NewRegistry(memory.NewStore()), FS: w.FS, Mem: w.Mem, Warn: w.warn, Pins: w.pins(),
 	}
-	p := &sql.Planner{Catalog: logical.NewCatalog(), Functions: function.Builtins(), Resolver: r}
-	for _, d := range w.ddl {
-		if err := p.Script(ctx, d, func(*sql.Planned) error { return nil }); err != nil {
+	p := &sql.Planner{Catalog: logical.NewCatalog(), Functions: function.Builtins(), Resolver: r, Bounded: bounded}
+	for _, d := range w.streams {
+		if err := p.Script(ctx, d.sql(bounded), func(*sql.Planned) error { return nil }); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+func (w *World) warn(text string) { w.warnings = append(w.warnings, text) }
+
+// Warnings are those since the last call.
+func (w *World) Warnings() []string {
+	out := w.warnings
+	w.warnings = nil
+	return out
 }
 
 func (w *World) pins() map[string]map[string]string {
@@ -142,7 +184,7 @@ func (w *World) pins() map[string]map[string]string {
 
 // Plan binds the query.
 func (w *World) Plan(ctx context.Context) (logical.Node, error) {
-	p, err := w.planner(ctx)
+	p, err := w.planner(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -152,13 +194,17 @@ func (w *World) Plan(ctx context.Context) (logical.Node, error) {
 // Config is the configuration of the query.
 func (w *World) Config(plan logical.Node) incremental.Config {
 	return incremental.Config{
-		Name: "test", Plan: plan, Mode: w.mode, FS: w.FS, Checkpoint: checkpointDir, SinkName: "out",
+		Name: "test", Plan: plan, Mode: w.mode, FS: w.FS, Checkpoint: checkpointDir, SinkName: outputDir,
 		Settings: w.settings, Policy: w.policy, Registry: function.Builtins(), DisableRules: w.disabled(),
 		Parallel: max(w.Variant.Shards, 1), BatchRows: w.Variant.BatchRows, Mem: w.Mem, Clock: w.Clock,
-		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test",
-		Listener: incremental.Listener{Warn: func(text string) { w.warnings = append(w.warnings, text) }},
+		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test", Retain: w.Retain,
+		Listener: incremental.Listener{Warn: w.warn},
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
-			return w.openSink(ctx, o, plan.Schema().Arrow())
+			sink, err := w.openSink(ctx, o, plan.Schema().Arrow())
+			if err != nil || w.Variant.Kill == notKilled {
+				return sink, err
+			}
+			return &killSink{Sink: sink, when: w.Variant.Kill, killed: w.kills}, nil
 		},
 	}
 }
@@ -176,17 +222,27 @@ func (w *World) disabled() []string {
 }
 
 func (w *World) openSink(ctx context.Context, o incremental.Output, columns *arrow.Schema) (connector.Sink, error) {
-	if !w.ToFiles {
+	if w.Sink == "" {
 		return memory.NewSink(w.result, o.QueryID), nil
 	}
-	return formats.NewRegistry(memory.NewStore()).Sink(ctx, "filesystem", connector.Env{
-		Name: "out", Options: map[string]string{"path": outputDir, "format": w.FileFormat}, Columns: columns,
+	env := connector.Env{
+		Name: "out", Options: map[string]string{}, Columns: columns,
 		QueryID: o.QueryID, Checkpoint: checkpointDir, Committed: o.Committed, Mode: w.mode,
-		FS: w.FS, Mem: w.Mem, Now: w.Clock.Now,
-	})
+		FS: w.FS, Mem: w.Mem, Now: w.Clock.Now, Warn: w.warn,
+	}
+	name := "noop"
+	if w.Sink != "noop" {
+		name = "filesystem"
+		env.Options["path"], env.Options["format"] = outputDir, w.Sink
+		for k, v := range w.SinkOptions {
+			env.Options[k] = v
+		}
+	}
+	return formats.NewRegistry(memory.NewStore()).Sink(ctx, name, env)
 }
 
-// Open starts the query, or starts it again where it left off.
+// Open starts the query, or starts it again where it left off: what an earlier run left
+// open is finished.
 func (w *World) Open(ctx context.Context) error {
 	plan, err := w.Plan(ctx)
 	if err != nil {
@@ -206,26 +262,51 @@ func (w *World) Close() error {
 	return err
 }
 
-// Reopen stops and starts the query.
+// Release closes the query and gives its rows in memory back.
+func (w *World) Release() error {
+	err := w.Close()
+	w.result.Clear()
+	return err
+}
+
+// Reopen stops and starts the query. The clock is another while it recovers: a batch
+// that is run again must not see it.
 func (w *World) Reopen(ctx context.Context) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
+	before := w.Clock.now
+	w.Clock.now = before.Add(time.Hour)
+	defer func() { w.Clock.now = before }()
 	return w.Open(ctx)
 }
 
 // NextBatch is the id of the next batch.
 func (w *World) NextBatch() int64 { return w.m.NextBatch() }
 
-// Step runs one batch as the variant says; ran is false if there is nothing to do.
+// Step runs one batch as the variant says; ran is false if there was nothing to do. If
+// the query had ended it is started first, and what that finishes counts as the batch.
+// An error ends the query.
 func (w *World) Step(ctx context.Context) (ran bool, err error) {
-	if w.Variant.Restart {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	w.Clock.now = w.Clock.now.Add(time.Second)
+	if w.m == nil || w.Variant.Restart {
 		if err := w.Reopen(ctx); err != nil {
 			return false, err
 		}
+		if w.m.NextBatch() > w.reported {
+			return true, nil
+		}
 	}
-	w.Clock.now = w.Clock.now.Add(time.Second)
-	if ran, err = w.m.Step(ctx); !ran || err != nil || !w.Variant.Replay {
+	ran, err = w.m.Step(ctx)
+	if errors.Is(err, errKilled) {
+		return true, w.Reopen(ctx)
+	}
+	if !ran || err != nil || !w.Variant.Replay {
 		return ran, err
 	}
 	return true, w.replay(ctx)
@@ -240,7 +321,7 @@ func (w *World) replay(ctx context.Context) error {
 	if err := w.FS.Remove(path.Join(checkpointDir, "commits", fmt.Sprint(id))); err != nil {
 		return err
 	}
-	if err := w.Open(ctx); err != nil {
+	if err := w.Reopen(ctx); err != nil {
 		return err
 	}
 	if got := w.m.NextBatch() - 1; got != id {
@@ -250,36 +331,171 @@ func (w *World) replay(ctx context.Context) error {
 }
 
 // Progress is the report of the last batch.
-func (w *World) Progress() (incremental.Progress, bool) { return w.m.LastProgress() }
-
-// NewBatches are the micro-batches that came out since the last call. The caller
-// releases them.
-func (w *World) NewBatches() []memory.Batch {
-	all := w.result.Batches()
-	if w.mode == connector.Complete {
-		return all // the newest table alone
+func (w *World) Progress() (incremental.Progress, bool) {
+	if w.m == nil {
+		return incremental.Progress{}, false
 	}
-	for _, b := range all[:w.seen] {
-		b.Release()
-	}
-	out := all[w.seen:]
-	w.seen = len(all)
-	return out
+	return w.m.LastProgress()
 }
 
-// Output is everything in memory as text: rows of every batch, sorted.
-func (w *World) Output() string {
-	all := w.result.Batches()
+// NewCommits are the commits that were not told of yet.
+func (w *World) NewCommits() ([]checkpoint.CommitEntry, error) {
+	var out []checkpoint.CommitEntry
+	err := checkpoint.Inspect(w.FS, checkpointDir, func(v *checkpoint.View) error {
+		b, err := v.Batches()
+		if err != nil {
+			return err
+		}
+		out = nil
+		for id := w.reported; id <= b.LastCommitted(); id++ {
+			c, err := v.Commit(id)
+			if err != nil {
+				return err
+			}
+			out = append(out, c)
+		}
+		return nil
+	})
+	if err == nil {
+		w.reported += int64(len(out))
+	}
+	return out, err
+}
+
+// Rows are the rows a batch wrote, as text; "" if it wrote none.
+func (w *World) Rows(ctx context.Context, batch int64, ordered bool) (string, error) {
+	o := columnar.TextOptions{Ordered: ordered}
+	if w.Sink == "noop" {
+		return "", nil
+	}
+	if w.Sink != "" {
+		file := fmt.Sprintf("part-%020d-*", batch)
+		if w.mode == connector.Complete {
+			file = "part-000.*"
+		}
+		rows, err := w.Files(ctx, path.Join(outputDir, "**", file))
+		if err != nil || rows == nil {
+			return "", err
+		}
+		defer rows.release()
+		return columnar.Text(rows.schema, rows.batches, o), nil
+	}
+	for _, b := range w.result.Batches() {
+		defer b.Release()
+		if b.ID == batch && count(b.Rows) > 0 {
+			return columnar.Text(w.result.Schema(), b.Rows, o), nil
+		}
+	}
+	return "", nil
+}
+
+// rowSet is the rows of a query.
+type rowSet struct {
+	schema  *arrow.Schema
+	batches []arrow.RecordBatch
+}
+
+func (r *rowSet) release() { releaseAll(r.batches) }
+
+func count(batches []arrow.RecordBatch) (n int64) {
+	for _, b := range batches {
+		n += b.NumRows()
+	}
+	return n
+}
+
+// Files reads the files of a glob; nil if there are none.
+func (w *World) Files(ctx context.Context, glob string) (*rowSet, error) {
+	p, err := w.planner(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := p.Query(ctx, fmt.Sprintf("SELECT * FROM '%s'", glob))
+	var none *connector.NoFilesError
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.collect(ctx, plan)
+}
+
+// Bounded runs a query over everything that is there now, as a batch.
+func (w *World) Bounded(ctx context.Context, query string) (*rowSet, error) {
+	p, err := w.planner(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := p.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return w.collect(ctx, plan)
+}
+
+func (w *World) collect(ctx context.Context, plan logical.Node) (*rowSet, error) {
+	o, err := optimizer.New(&function.Env{Mem: w.Mem}, w.disabled()...)
+	if err != nil {
+		return nil, err
+	}
+	if plan, _, err = o.Optimize(plan); err != nil {
+		return nil, err
+	}
+	run, err := physical.NewPlanner().Plan(plan)
+	if err != nil {
+		return nil, err
+	}
+	r, err := physical.Run(ctx, run, &physical.ExecContext{
+		Mem: w.Mem, BatchRows: w.Variant.BatchRows, Parallel: max(w.Variant.Shards, 1), Now: w.Clock.now.UnixMicro(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	batches, err := columnar.Drain(ctx, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		releaseAll(batches)
+		return nil, err
+	}
+	return &rowSet{r.Schema(), batches}, nil
+}
+
+// Output is everything that came out, as text, sorted.
+func (w *World) Output(ctx context.Context) (string, error) {
+	if w.Sink == "noop" {
+		return "nothing\n", nil
+	}
+	if w.Sink != "" {
+		rows, err := w.Files(ctx, path.Join(outputDir, "**", "part-*"))
+		if err != nil || rows == nil {
+			return "nothing\n", err
+		}
+		defer rows.release()
+		return columnar.Text(rows.schema, rows.batches, columnar.TextOptions{}), nil
+	}
 	var rows []arrow.RecordBatch
-	for _, b := range all {
+	for _, b := range w.result.Batches() {
 		defer b.Release()
 		rows = append(rows, b.Rows...)
 	}
 	schema := w.result.Schema()
 	if schema == nil {
-		return "nothing\n"
+		return "nothing\n", nil
 	}
-	return columnar.Text(schema, rows, columnar.TextOptions{})
+	return columnar.Text(schema, rows, columnar.TextOptions{}), nil
+}
+
+// LastCommit is the newest commit.
+func (w *World) LastCommit() (c checkpoint.CommitEntry, err error) {
+	err = checkpoint.Inspect(w.FS, checkpointDir, func(v *checkpoint.View) error {
+		b, err := v.Batches()
+		if err != nil {
+			return err
+		}
+		c, err = v.Commit(b.LastCommitted())
+		return err
+	})
+	return c, err
 }
 
 // State is a table of an operator's state at the newest version, as text.
@@ -309,22 +525,6 @@ func (w *World) State(ctx context.Context, operator, table string) (string, erro
 	return text, err
 }
 
-func (w *World) stateText(ctx context.Context, v *checkpoint.View, op checkpoint.OperatorState, table string) (string, error) {
-	if table == "" {
-		table = op.Files[0].Table
-	}
-	r, err := state.Scan(ctx, w.Mem, v, op, table)
-	if err != nil {
-		return "", err
-	}
-	batches, err := columnar.Drain(ctx, r)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return "", err
-	}
-	defer releaseAll(batches)
-	return columnar.Text(r.Schema(), batches, columnar.TextOptions{}), nil
-}
-
 func releaseAll(batches []arrow.RecordBatch) {
 	for _, b := range batches {
 		b.Release()
@@ -332,22 +532,32 @@ func releaseAll(batches []arrow.RecordBatch) {
 }
 
 // WriteInput writes an input file under /in. Each is newer than the one before.
-func (w *World) WriteInput(name string, data []byte) error {
+func (w *World) WriteInput(ctx context.Context, name string, data []byte) error {
+	for _, d := range w.streams {
+		if d.asFormat != "" && strings.HasPrefix(name, d.name+"/") {
+			var err error
+			if name, data, err = w.converted(ctx, d, name, data); err != nil {
+				return err
+			}
+		}
+	}
 	w.Clock.now = w.Clock.now.Add(time.Second)
-	full := path.Join(inputDir, name)
-	if err := vfs.MkdirAll(w.FS, path.Dir(full)); err != nil {
+	return writeFile(w.FS, path.Join(inputDir, name), data, w.Clock.now)
+}
+
+// writeFile makes a durable file with a modification time, where fsys can set one.
+func writeFile(fsys vfs.FS, name string, data []byte, at time.Time) error {
+	if err := vfs.MkdirAll(fsys, path.Dir(name)); err != nil {
 		return err
 	}
-	f, err := w.FS.Create(full)
+	f, err := fsys.Create(name)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close(), vfs.SyncDir(w.FS, path.Dir(full)))
-	if c, ok := w.FS.(interface {
-		Chtimes(name string, mtime time.Time) error
-	}); ok && err == nil {
-		err = c.Chtimes(full, w.Clock.now)
+	err = errors.Join(err, f.Sync(), f.Close(), vfs.SyncDir(fsys, path.Dir(name)))
+	if mem := memOf(fsys); mem != nil && err == nil {
+		err = mem.Chtimes(name, at)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ type Literal struct {
 }
 
 func (l *Literal) Type() arrow.DataType     { return l.Value.DataType() }
-func (l *Literal) Nullable() bool           { return l.Value.IsNull(0) }
+func (l *Literal) Nullable() bool           { return l.IsNull() }
 func (l *Literal) WithChildren([]Expr) Expr { return l }
 
 // IsNull says whether the literal is NULL.

@@ -42,9 +42,12 @@ func (l *Literal) String() string {
 		return "TIMESTAMP '" + v.Value(0).ToTime(arrow.Microsecond).UTC().Format("2006-01-02 15:04:05.999999") + "'"
 	case *array.Date32:
 		return "DATE '" + v.ValueStr(0) + "'"
+	case *array.Time64:
+		return "TIME '" + string(columnar.AppendTime(nil, int64(v.Value(0)))) + "'"
 	case *array.MonthDayNanoInterval:
-		x := v.Value(0)
-		return fmt.Sprintf("INTERVAL '%d months %d days %d microseconds'", x.Months, x.Days, x.Nanoseconds/1000)
+		return "INTERVAL '" + string(columnar.AppendInterval(nil, v.Value(0))) + "'"
+	case *array.Binary:
+		return fmt.Sprintf("X'%X'", v.Value(0))
 	}
 	return l.Value.ValueStr(0)
 }

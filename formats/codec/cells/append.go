@@ -192,6 +192,15 @@ func (c *Column) appendBooleans(buf []byte, cells []Cell) {
 	for i, cell := range cells {
 		row := c.n + i
 		bits[row>>3] &^= 1 << (row & 7)
+		if s, e := cell.Span(); cell&c.strict == 0 {
+			switch string(buf[s:e]) {
+			case "true":
+				bits[row>>3] |= 1 << (row & 7)
+				continue
+			case "false":
+				continue
+			}
+		}
 		text, null, ok := c.bare(buf, cell)
 		if null {
 			c.setNull(row)

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/queries"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// comparison is the flags of compare.
+type comparison struct {
+	tidemill, dir, only string
+	formats             []string
+	rows                int64
+	n, threads          int
+}
+
+func compare(ctx context.Context, args []string) error {
+	var c comparison
+	f := flag.NewFlagSet("compare", flag.ContinueOnError)
+	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
+	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
+	f.StringVar(&c.only, "queries", "", "only queries whose name contains this")
+	formats := f.String("format", "parquet,csv", "formats, separated by commas: parquet, csv, jsonl")
+	f.Int64Var(&c.rows, "rows", 1_000_000, "rows of each table")
+	f.IntVar(&c.n, "n", 5, "runs of each query; the median counts")
+	f.IntVar(&c.threads, "threads", 2, "threads of both engines")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	c.formats = strings.Split(*formats, ",")
+	return c.run(ctx, os.Stdout)
+}
+
+func (c *comparison) run(ctx context.Context, out io.Writer) error {
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
+	table := []string{"| query | format | tidemill s | DuckDB s | ratio | tidemill MB | DuckDB MB | same |", "|---|---|---:|---:|---:|---:|---:|---|"}
+	for _, format := range c.formats {
+		for _, q := range all {
+			if !strings.Contains(q.Name, c.only) {
+				continue
+			}
+			line, err := c.query(ctx, out, q, format)
+			if err != nil {
+				line = fmt.Sprintf("| %s | %s | %s |||||", q.Name, format, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " "))
+			}
+			table = append(table, line)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	fmt.Fprintf(out, "\n%d rows, %d threads, median of %d runs. tidemill: a new process each run; DuckDB: the second run in a new process.\n\n%s\n",
+		c.rows, c.threads, c.n, strings.Join(table, "\n"))
+	return nil
+}
+
+// query runs one query on both engines in turns.
+func (c *comparison) query(ctx context.Context, out io.Writer, q queries.Query, format string) (string, error) {
+	file, err := c.data(q.Data, format)
+	if err != nil {
+		return "", err
+	}
+	var ours, theirs []measurement
+	var got, want []string
+	for range c.n {
+		m, err := runProcess(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
+		if err != nil {
+			return "", err
+		}
+		ours = append(ours, m)
+		if got, err = csvRow(m.stdout); err != nil {
+			return "", err
+		}
+		m, row, err := runDuckDB(ctx, c.threads, q.Text(true, file))
+		if err != nil {
+			return "", err
+		}
+		theirs, want = append(theirs, m), row
+	}
+	a, b := median(ours), median(theirs)
+	for name, m := range map[string]measurement{"tidemill": a, "duckdb": b} {
+		fmt.Fprintf(out, "BenchmarkQuery/%s/%s/%s \t%d\t%d ns/op\t%.1f MB-peak\t%.2f Mrows/s\n", q.Name, format, name, c.n,
+			m.wall.Nanoseconds(), float64(m.peakKB)/1024, float64(c.rows)/1e6/m.wall.Seconds())
+	}
+	same := "yes"
+	if !sameRow(got, want) {
+		same = fmt.Sprintf("NO: %v, %v", got, want)
+	}
+	return fmt.Sprintf("| %s | %s | %.3f | %.3f | %.2f | %d | %d | %s |", q.Name, format, a.wall.Seconds(), b.wall.Seconds(),
+		a.wall.Seconds()/b.wall.Seconds(), a.peakKB/1024, b.peakKB/1024, same), nil
+}
+
+// data is the path of a table; it is made if it is not there.
+func (c *comparison) data(name, format string) (string, error) {
+	fsys := vfs.OS()
+	if err := fsys.MkdirAll(c.dir); err != nil {
+		return "", err
+	}
+	path := filepath.ToSlash(filepath.Join(c.dir, fmt.Sprintf("%s-%d.%s", name, c.rows, format)))
+	if _, err := fsys.Stat(path); err == nil {
+		return path, nil
+	}
+	d := gen.H2O(1, c.rows, 100)
+	if name == "events" {
+		d = gen.Events(1, c.rows, 1000)
+	}
+	if err := gen.Write(fsys, path+".tmp", format, d); err != nil {
+		return "", err
+	}
+	return path, fsys.Rename(path+".tmp", path)
+}
+
+func median(list []measurement) measurement {
+	sorted := slices.SortedFunc(slices.Values(list), func(a, b measurement) int { return int(a.wall - b.wall) })
+	return sorted[len(sorted)/2]
+}
+
+// csvRow is the first row of a CSV output with a header.
+func csvRow(b []byte) ([]string, error) {
+	rows, err := csv.NewReader(strings.NewReader(string(b))).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) < 2 {
+		return nil, fmt.Errorf("no row in %q", b)
+	}
+	return rows[1], nil
+}
+
+// sameRow compares two rows of text; numbers may differ in the last digits.
+func sameRow(a, b []string) bool {
+	return slices.EqualFunc(a, b, func(x, y string) bool {
+		f, err1 := strconv.ParseFloat(x, 64)
+		g, err2 := strconv.ParseFloat(y, 64)
+		if err1 != nil || err2 != nil {
+			return x == y
+		}
+		return math.Abs(f-g) <= 1e-9*math.Max(math.Abs(f), math.Abs(g))
+	})
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "duckdb:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "compare":
+			return compare(ctx, args[1:])
+		case "fresh":
+			return fresh(ctx, args[1:])
+		case childCommand:
+			return child(ctx, args[1:])
+		}
+	}
+	return errors.New("usage: duckdb compare|fresh [flags]; -h after a command lists its flags")
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+)
+
+// measurement is one run of a process.
+type measurement struct {
+	wall   time.Duration
+	peakKB int64
+	stdout []byte
+	stderr []byte
+}
+
+// runProcess runs a program to its end and measures it.
+func runProcess(ctx context.Context, name string, args ...string) (measurement, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	start := time.Now()
+	err := cmd.Run()
+	m := measurement{wall: time.Since(start), stdout: out.Bytes(), stderr: errs.Bytes()}
+	if err != nil {
+		return m, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, errs.String())
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		m.peakKB = usage.Maxrss
+	}
+	return m, nil
+}
+
+// childCommand runs DuckDB in a process of its own, so that its memory can be told.
+const childCommand = "child"
+
+// childResult is what a child prints.
+type childResult struct {
+	Nanos []int64  `json:"nanos"` // of each run
+	Row   []string `json:"row"`   // the first row of the result
+}
+
+// child runs a query several times in one process: args are the number of threads, of
+// runs, and the text.
+func child(ctx context.Context, args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("child needs threads, runs and a query")
+	}
+	var runs int
+	if _, err := fmt.Sscan(args[1], &runs); err != nil {
+		return err
+	}
+	db, err := openDuckDB(ctx, "", args[0])
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var r childResult
+	for range runs {
+		start := time.Now()
+		if r.Row, err = firstRow(ctx, db, args[2]); err != nil {
+			return err
+		}
+		r.Nanos = append(r.Nanos, time.Since(start).Nanoseconds())
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+func openDuckDB(ctx context.Context, file, threads string) (*sql.DB, error) {
+	db, err := sql.Open("duckdb", file)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	for _, s := range []string{"SET threads = " + threads, "SET TimeZone = 'UTC'"} {
+		if _, err := db.ExecContext(ctx, s); err != nil {
+			_ = db.Close()
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return db, nil
+}
+
+// firstRow reads the result to its end and gives the first row as text.
+func firstRow(ctx context.Context, db *sql.DB, query string) ([]string, error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values := make([]any, len(columns))
+	for i := range values {
+		values[i] = new(any)
+	}
+	var first []string
+	for rows.Next() {
+		if err := rows.Scan(values...); err != nil {
+			return nil, err
+		}
+		if first == nil {
+			for _, v := range values {
+				first = append(first, fmt.Sprint(*v.(*any)))
+			}
+		}
+	}
+	return first, rows.Err()
+}
+
+// runDuckDB runs a query twice in a new process and gives the time of the second run.
+func runDuckDB(ctx context.Context, threads int, query string) (measurement, []string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return measurement{}, nil, err
+	}
+	m, err := runProcess(ctx, self, childCommand, fmt.Sprint(threads), "2", query)
+	if err != nil {
+		return m, nil, err
+	}
+	var r childResult
+	if err := json.Unmarshal(m.stdout, &r); err != nil {
+		return m, nil, err
+	}
+	m.wall = time.Duration(r.Nanos[len(r.Nanos)-1])
+	return m, r.Row, nil
+}

@@ -1,0 +1,85 @@
+// Package queries holds the benchmark queries, each with the tables it reads. It is
+// not part of the public API.
+//
+// A file begins with comments: what it is, `-- data:` the data set, and `-- check:`
+// aggregates over the result, which make an engine compute all of it and show whether
+// two engines agree. {data} stands for the file. Where the engines' dialects differ, a
+// second query stands after a line `-- duckdb:`.
+package queries
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Query is one benchmark query.
+type Query struct {
+	Name, Title string
+	Data        string // h2o or events
+	Check       string
+	SQL, DuckDB string
+}
+
+// All are the queries in order of their names.
+func All() ([]Query, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var all []Query
+	for _, e := range entries {
+		text, err := files.ReadFile(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		q, err := parse(strings.TrimSuffix(path.Base(e.Name()), ".sql"), string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	return all, nil
+}
+
+func parse(name, text string) (Query, error) {
+	q := Query{Name: name}
+	into := &q.SQL
+	for line := range strings.Lines(text) {
+		comment, ok := strings.CutPrefix(line, "-- ")
+		comment = strings.TrimSpace(comment)
+		switch {
+		case !ok:
+			*into += line
+		case strings.HasPrefix(comment, "data:"):
+			q.Data = strings.TrimSpace(comment[len("data:"):])
+		case strings.HasPrefix(comment, "check:"):
+			q.Check = strings.TrimSpace(comment[len("check:"):])
+		case comment == "duckdb:":
+			into = &q.DuckDB
+		case q.Title == "":
+			q.Title = comment
+		}
+	}
+	if q.DuckDB == "" {
+		q.DuckDB = q.SQL
+	}
+	if q.Title == "" || q.Data == "" || q.Check == "" || !strings.Contains(q.SQL, "{data}") {
+		return Query{}, fmt.Errorf("query %s: a title, data:, check: and {data} are needed", name)
+	}
+	return q, nil
+}
+
+// Text is the query over a file, within the aggregates of its check.
+func (q Query) Text(duckdb bool, file string) string {
+	sql := q.SQL
+	if duckdb {
+		sql = q.DuckDB
+	}
+	sql = strings.ReplaceAll(strings.TrimSpace(sql), "{data}", "'"+strings.ReplaceAll(file, "'", "''")+"'")
+	return "SELECT " + q.Check + " FROM (" + sql + ") AS result"
+}
