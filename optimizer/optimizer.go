@@ -23,7 +23,7 @@ const maxPasses = 100
 func New(env *function.Env, disable ...string) (*Optimizer, error) {
 	o := &Optimizer{batches: []Batch{
 		{Name: "normalize", Max: maxPasses, Rules: []Rule{
-			EliminateAlias, EliminateWatermark, FoldConstants(env), Simplify, RewriteDistinct,
+			EliminateAlias, EliminateWatermark, FoldConstants(env), Simplify, UnwrapCasts, RewriteDistinct,
 			MergeFilters, MergeProjects, ReduceOuterJoin(env), PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK,
 		}},
 		// Columns that only pushed filters need are not handed on: filters first.

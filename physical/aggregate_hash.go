@@ -182,33 +182,35 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 // readPartial takes the groups of a partial aggregation without turning them into
 // states, unless they are too many.
 func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metrics *OperatorMetrics, w *mergeWorker) error {
-	for !p.ended {
-		if err := p.advance(ctx); err != nil {
-			return err
-		}
-		if p.ended {
-			break
-		}
-		for {
-			b, err := p.nextGroups()
-			if err != nil {
+	for {
+		if !p.aside && !p.flush {
+			if err := p.advance(ctx); err != nil {
 				return err
 			}
-			if b == nil {
+			if p.ended {
 				break
 			}
-			err = s.scatter(w, b, p.firsts)
-			b.Release()
-			if err != nil {
-				return err
-			}
-			if metrics != nil {
-				metrics.Rows.Add(int64(len(p.firsts)))
-				metrics.Batches.Add(1)
-			}
+		}
+		b, err := p.Next(ctx)
+		if isEnd(err) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		err = s.scatter(w, b, p.firsts)
+		b.Release()
+		if err != nil {
+			return err
+		}
+		if metrics != nil {
+			metrics.Rows.Add(int64(len(p.firsts)))
+			metrics.Batches.Add(1)
 		}
 	}
-	w.g, p.g, p.flush = p.g, nil, false
+	if !p.aside {
+		w.g, p.g, p.flush = p.g, nil, false
+	}
 	if metrics != nil && w.g != nil {
 		metrics.Rows.Add(int64(w.g.groups()))
 	}
@@ -346,26 +348,12 @@ func (w *mergeWorker) groups() int {
 	return w.g.groups()
 }
 
-// mergePart merges the states of one part. The grouping is the caller's.
-func (s *finalAggregate) mergePart(ctx context.Context, part int) (*grouping, error) {
-	rows := 0
+// mergePart merges the states of one part into g, which is empty before.
+func (s *finalAggregate) mergePart(ctx context.Context, g *grouping, part int) error {
 	for _, w := range s.workers {
 		for i := range w.scattered {
-			rows += int(w.scattered[i].bounds[part+1] - w.scattered[i].bounds[part])
-		}
-	}
-	g, err := newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), rows/2)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range s.workers {
-		for i := range w.scattered {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				g.release()
-				return nil, err
+			if err := ctx.Err(); err != nil {
+				return err
 			}
 			x := &w.scattered[i]
 			from, to := x.bounds[part], x.bounds[part+1]
@@ -373,15 +361,25 @@ func (s *finalAggregate) mergePart(ctx context.Context, part int) (*grouping, er
 				continue
 			}
 			rows := x.batch.NewSlice(int64(from), int64(to))
-			err = g.merge(rows.Columns(), int(to-from), x.firsts[from:to])
+			err := g.merge(rows.Columns(), int(to-from), x.firsts[from:to])
 			rows.Release()
+			if err != nil {
+				return err
+			}
 		}
 	}
-	if err != nil {
-		g.release()
-		return nil, err
+	return nil
+}
+
+// newGrouping is a grouping for parts, large enough for an average one.
+func (s *finalAggregate) newGrouping() (*grouping, error) {
+	rows := 0
+	for _, w := range s.workers {
+		for i := range w.scattered {
+			rows += int(w.scattered[i].batch.NumRows())
+		}
 	}
-	return g, nil
+	return newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), rows/partitions)
 }
 
 // close releases everything once the last Reader is closed.
@@ -417,6 +415,7 @@ type finalReader struct {
 	prepared bool
 	closed   bool
 	out      *groupWriter
+	g        *grouping // of the parts, one after the other
 	part     int64
 	sorted   *sortedParts
 }
@@ -447,7 +446,7 @@ func (r *finalReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			if b != nil || err != nil {
 				return b, err
 			}
-			r.drop()
+			r.out = nil
 		}
 		if err := r.nextGroups(ctx); err != nil {
 			return nil, err
@@ -466,7 +465,6 @@ func (r *finalReader) nextGroups(ctx context.Context) error {
 		}
 		s.taken = true
 		r.out = newGroupWriter(s.whole, s.plan.Ordered || s.whole.groups() <= orderedGroups)
-		r.out.borrowed = true
 		return nil
 	}
 	if s.plan.Ordered {
@@ -478,19 +476,28 @@ func (r *finalReader) nextGroups(ctx context.Context) error {
 	if part >= partitions {
 		return io.EOF
 	}
-	g, err := s.mergePart(ctx, int(part))
-	if err != nil {
-		return err
+	if r.g == nil {
+		g, err := s.newGrouping()
+		if err != nil {
+			return err
+		}
+		r.g = g
+	} else {
+		r.g.reset()
 	}
 	r.part = part
-	r.out = newGroupWriter(g, false)
+	if err := s.mergePart(ctx, r.g, int(part)); err != nil {
+		return err
+	}
+	r.out = newGroupWriter(r.g, false)
 	return nil
 }
 
 func (r *finalReader) drop() {
-	if r.out != nil {
-		r.out.release()
-		r.out = nil
+	r.out = nil
+	if r.g != nil {
+		r.g.release()
+		r.g = nil
 	}
 	if r.sorted != nil {
 		r.sorted.release()
@@ -507,11 +514,10 @@ func (r *finalReader) Close() error {
 	return r.shared.close()
 }
 
-// groupWriter gives the results of a grouping in batches.
+// groupWriter gives the results of a grouping in batches. It borrows the grouping.
 type groupWriter struct {
-	g        *grouping
-	groups   []uint32
-	borrowed bool // g is somebody else's
+	g      *grouping
+	groups []uint32
 }
 
 // newGroupWriter writes g, ordered by where groups were first seen.
@@ -537,12 +543,6 @@ func (w *groupWriter) next(ec *ExecContext) (arrow.RecordBatch, error) {
 	return takeBatch(w.g.spec.ResultSchema(), columns, int64(n)), nil
 }
 
-func (w *groupWriter) release() {
-	if !w.borrowed {
-		w.g.release()
-	}
-}
-
 // sortedParts is the results of all parts in the order of first sight.
 type sortedParts struct {
 	schema  *arrow.Schema
@@ -554,20 +554,22 @@ func (s *finalAggregate) sortParts(ctx context.Context) (*sortedParts, error) {
 	out := &sortedParts{schema: s.plan.Schema(), batches: make([]arrow.RecordBatch, partitions)}
 	firsts := make([][]int64, partitions)
 	err := inParallel(ctx, s.ec.parallel(), func(ctx context.Context, _ int) error {
+		g, err := s.newGrouping()
+		if err != nil {
+			return err
+		}
+		defer g.release()
 		for p := s.next.Add(1) - 1; p < partitions; p = s.next.Add(1) - 1 {
-			g, err := s.mergePart(ctx, int(p))
-			if err != nil {
+			g.reset()
+			if err := s.mergePart(ctx, g, int(p)); err != nil {
 				return err
 			}
 			columns, err := g.results(g.all())
-			if err == nil {
-				out.batches[p] = takeBatch(out.schema, columns, int64(g.groups()))
-				firsts[p] = slices.Clone(g.first)
-			}
-			g.release()
 			if err != nil {
 				return err
 			}
+			out.batches[p] = takeBatch(out.schema, columns, int64(g.groups()))
+			firsts[p] = slices.Clone(g.first)
 		}
 		return nil
 	})
@@ -624,6 +626,7 @@ type singleReader struct {
 	plan *HashAggregate
 	ec   *ExecContext
 	env  *eval.Env
+	g    *grouping
 	out  *groupWriter
 	done bool
 }
@@ -631,7 +634,7 @@ type singleReader struct {
 func (r *singleReader) Position() int64 { return 0 }
 
 func (r *singleReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	if r.out == nil && !r.done {
+	if r.g == nil && !r.done {
 		if err := r.read(ctx); err != nil {
 			return nil, err
 		}
@@ -651,7 +654,7 @@ func (r *singleReader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.out = &groupWriter{g: g} // from here on released by Close
+	r.g = g
 	for n := uint64(0); ; n++ {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
@@ -673,9 +676,10 @@ func (r *singleReader) read(ctx context.Context) error {
 }
 
 func (r *singleReader) drop() {
-	if r.out != nil {
-		r.out.release()
-		r.out = nil
+	r.out = nil
+	if r.g != nil {
+		r.g.release()
+		r.g = nil
 	}
 	r.done = true
 }

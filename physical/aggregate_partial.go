@@ -22,7 +22,7 @@ const (
 // PartialAggregate aggregates what each of its Readers is given and returns keys and
 // states (AggregateSpec.StateSchema), to be merged by what is above: the same key may
 // come several times, also from one Reader. Where grouping hardly reduces the rows it
-// steps aside and groups a batch at a time only. It returns nothing for no rows.
+// steps aside and only gives each row the form of a state. It returns nothing for no rows.
 type PartialAggregate struct {
 	unaryPlan
 	Spec *AggregateSpec
@@ -85,10 +85,40 @@ func (r *partialReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		if r.ended {
 			return nil, io.EOF
 		}
+		if r.aside {
+			return r.nextAside(ctx)
+		}
 		if err := r.advance(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// nextAside makes states of the rows of a batch, each a group of its own.
+func (r *partialReader) nextAside(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.input.Next(ctx)
+	if err != nil {
+		r.ended = r.ended || isEnd(err)
+		return nil, err
+	}
+	defer b.Release()
+	r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
+	r.batches++
+	if r.g == nil {
+		if r.g, err = newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"), 0); err != nil {
+			return nil, err
+		}
+	}
+	columns, err := r.g.statesOfRows(r.env, b)
+	if err != nil {
+		return nil, err
+	}
+	r.firsts = resize(r.firsts, int(b.NumRows()))
+	position := PositionOf(r.input)
+	for i := range r.firsts {
+		r.firsts[i] = position + int64(i)
+	}
+	return takeBatch(r.schema, columns, b.NumRows()), nil
 }
 
 // advance reads until groups must be given away (flush) or the input ends (ended; what
@@ -127,7 +157,7 @@ func (r *partialReader) advance(ctx context.Context) error {
 
 // full says whether the groups so far should be given away.
 func (r *partialReader) full() bool {
-	return r.g.table != nil && (r.aside || r.g.groups() >= partialGroups)
+	return r.g.table != nil && r.g.groups() >= partialGroups
 }
 
 // nextGroups is some of the groups being flushed; nil when that is done.
@@ -135,9 +165,9 @@ func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
 	from := r.give
 	to := min(from+r.ec.batchRows(), r.g.groups())
 	if from == to {
-		if !r.aside && to*minReduction > r.rows {
+		if to*minReduction > r.rows && !r.ended {
 			r.aside = true
-			r.g.release() // a table for one batch is smaller, and quicker to clear
+			r.g.release()
 			r.g = nil
 		} else {
 			r.g.reset()

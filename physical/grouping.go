@@ -211,6 +211,45 @@ func (g *grouping) columns(groups []uint32, of func(a function.Accumulator) ([]a
 	return out, nil
 }
 
+// statesOfRows is the state of each row of b as if it were the only one of its group,
+// laid out as StateSchema; keys may be dictionary-encoded. g has no groups of its own.
+func (g *grouping) statesOfRows(env *eval.Env, b arrow.RecordBatch) ([]arrow.Array, error) {
+	in, err := g.spec.Evaluate(env, b)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	rows := iota32(in.Rows)
+	if in.Rows > g.room {
+		g.room = in.Rows
+		for _, a := range g.accs {
+			a.Resize(in.Rows)
+		}
+	}
+	defer func() {
+		for _, a := range g.accs {
+			a.Clear(rows)
+		}
+	}()
+	if err := g.spec.Update(g.mem, g.accs, rows, in); err != nil {
+		return nil, err
+	}
+	out := retained(in.Keys)
+	for i, a := range g.accs {
+		columns, err := a.State(rows)
+		if err != nil {
+			releaseAll(out)
+			return nil, &eval.Error{Expr: g.spec.calls[i].agg.String(), Err: err}
+		}
+		out = append(out, columns...)
+	}
+	if err := g.reserve(); err != nil {
+		releaseAll(out)
+		return nil, err
+	}
+	return out, nil
+}
+
 // reset forgets all groups and keeps the memory.
 func (g *grouping) reset() {
 	all := g.all()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -28,6 +30,8 @@ type Provider struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
+	// inBatch is set while a batch runs: background work then yields to it.
+	inBatch atomic.Bool
 }
 
 // snapshot is a file that replaces some.
@@ -53,6 +57,7 @@ func NewProvider(files Files, opts Options) *Provider {
 // OperatorState is version 0, which is empty. A Store that is live at that version is
 // handed back without reading. An Open of another version gives up the one before.
 func (p *Provider) Open(ctx context.Context, spec Spec, state checkpoint.OperatorState) (*Store, error) {
+	p.inBatch.Store(true)
 	if s := p.stores[spec.Operator]; s != nil {
 		if !s.poisoned && !s.dirty && s.version == state.Version && sameState(s.files, state) && s.isFor(spec) {
 			s.dirty = true
@@ -119,6 +124,7 @@ func (p *Provider) believe(state checkpoint.OperatorState) {
 // Committed says that commits/N-1 names version N of every operator: from here on its
 // files may be joined.
 func (p *Provider) Committed(version int64) {
+	p.inBatch.Store(false)
 	for _, s := range p.stores {
 		if s.version == version && !s.poisoned {
 			p.believe(s.files)
@@ -230,9 +236,29 @@ func (p *Provider) writeSnapshot(ctx context.Context, s snapshot) (checkpoint.St
 		return s.file, err
 	}
 	defer m.close()
+	worked := time.Now()
 	return writeFile(p.files, s.operator, &m.layout, s.file, func(write func(arrow.RecordBatch) error) error {
-		return m.batches(ctx, write)
+		return m.batches(ctx, func(b arrow.RecordBatch) error {
+			err := write(b)
+			p.yield(ctx, time.Since(worked))
+			worked = time.Now()
+			return err
+		})
 	})
+}
+
+// yield makes background work rest as long as it has worked, while a batch runs: it
+// takes at most half a core from it.
+func (p *Provider) yield(ctx context.Context, worked time.Duration) {
+	if p.opts.Inline || !p.inBatch.Load() {
+		return
+	}
+	t := time.NewTimer(worked)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // InUse names the files that background work reads or has made and that no commit may

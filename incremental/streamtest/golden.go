@@ -8,7 +8,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,19 +18,20 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar/columnartest"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/internal/vfs/faultfs"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// Golden runs the golden files below dir (testdata/stream): each as it is, restarted
-// before every trigger, and in the other variants of Matrix unless the file opts out
-// with a line "# matrix: -NAME because …". With -rewrite only the plain run happens, and
-// fills in expectations.
+// Golden runs the golden files below dir (testdata/stream): each as it is and in the
+// other variants of Matrix, unless the file opts out with a line
+// "# matrix: -NAME because …". With -rewrite only the plain run happens, and fills in
+// expectations.
 func Golden(t *testing.T, dir string) {
-	files := goldenFiles(t, dir)
-	for _, file := range files {
+	for _, file := range goldenFiles(t, dir) {
 		name := strings.TrimPrefix(strings.TrimPrefix(file, dir), "/")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,26 +46,11 @@ func Golden(t *testing.T, dir string) {
 	}
 }
 
-// Matrix is the variants every golden file is run in.
-func Matrix() []Variant {
-	return []Variant{
-		{Name: "plain"},
-		{Name: "restart", Restart: true},
-		{Name: "replay", Replay: true},
-		{Name: "batch1", BatchRows: 1},
-		{Name: "batch3", BatchRows: 3, Shards: 2},
-		{Name: "shards4", Shards: 4},
-		{Name: "snapshots", Restart: true, Snapshots: alwaysSnapshot},
-		{Name: "no-snapshots", Restart: true, Snapshots: neverSnapshot},
-		{Name: "unoptimized", NoOptimize: true},
-	}
-}
-
 func goldenFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
 			files = append(files, path)
 		}
 		return err
@@ -81,7 +69,11 @@ func rewriting() bool {
 	return slices.ContainsFunc(os.Args, func(a string) bool { return strings.TrimLeft(a, "-") == "rewrite" })
 }
 
-// optedOut reads the lines "# matrix: -NAME because …" of a file.
+// nested are types that CSV cannot give back.
+var nested = regexp.MustCompile(`(?i)\b(array|struct|map|list|row)\b|\[\]`)
+
+// optedOut is the variants a file is not run in: those of its lines "# matrix: -NAME
+// because …", and other formats for streams that are not plain declared columns.
 func optedOut(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -90,46 +82,72 @@ func optedOut(t *testing.T, file string) map[string]bool {
 	}
 	out := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
-		rest, ok := strings.CutPrefix(line, "# matrix: -")
-		if !ok {
-			continue
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "# matrix: -"); ok {
+			name, why, ok := strings.Cut(rest, " because ")
+			if !ok || strings.TrimSpace(why) == "" {
+				t.Fatalf("%s: %q does not say why", file, line)
+			}
+			out[name] = true
 		}
-		name, why, ok := strings.Cut(rest, " because ")
-		if !ok || strings.TrimSpace(why) == "" {
-			t.Fatalf("%s: %q does not say why", file, strings.TrimSpace(line))
+		if strings.HasPrefix(line, "source ") {
+			plain := strings.Contains(line, "schema=") && !strings.Contains(line, "options=") && !strings.Contains(line, "format=text")
+			out["csv"] = out["csv"] || !plain || nested.MatchString(line)
+			out["parquet"] = out["parquet"] || !plain
 		}
-		out[name] = true
 	}
 	return out
 }
 
 // goldenRun interprets one file.
 type goldenRun struct {
-	w      *World
-	mem    *vfs.Mem
-	ctx    context.Context
-	opened bool
+	t     *testing.T
+	w     *World
+	mem   *vfs.Mem
+	ctx   context.Context
+	crash *armedCrash
+}
+
+// armedCrash is a crash that the next batches may run into.
+type armedCrash struct {
+	rule faultfs.Rule
+	keep float64
+	seed uint64
 }
 
 func runGolden(t *testing.T, file string, v Variant) {
+	g := newGoldenRun(t, v)
+	datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return g.run(d) })
+}
+
+func newGoldenRun(t *testing.T, v Variant) *goldenRun {
 	mem := vfs.NewMem()
-	g := &goldenRun{w: NewWorld(mem, v), mem: mem, ctx: context.Background()}
+	alloc := columnartest.Mem(t)
+	g := &goldenRun{t: t, w: NewWorld(newTraced(mem), alloc, v), mem: mem, ctx: t.Context()}
 	mem.SetClock(g.w.Clock.Now)
-	defer func() {
-		if err := g.w.Close(); err != nil {
+	t.Cleanup(func() {
+		if err := g.w.Release(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		if n := mem.OpenFiles(); n != 0 {
+		if n := g.mem.OpenFiles(); n != 0 && !t.Failed() {
 			t.Errorf("%d files were left open", n)
 		}
-	}()
-	datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-		out, err := g.directive(d)
-		if err != nil {
-			return fmt.Sprintf("error: %v\n", err)
-		}
-		return out
 	})
+	return g
+}
+
+// onlyPlain are directives whose answer depends on the variant.
+var onlyPlain = []string{"explain", "ls", "progress", "trace", "offsets", "warnings"}
+
+func (g *goldenRun) run(d *datadriven.TestData) string {
+	if g.w.Variant.Name != "plain" && slices.Contains(onlyPlain, d.Cmd) {
+		return d.Expected
+	}
+	out, err := g.directive(d)
+	if err != nil {
+		return out + fmt.Sprintf("error: %v\n", err)
+	}
+	return out
 }
 
 // directive does what one directive says and returns what it prints.
@@ -144,6 +162,8 @@ func (g *goldenRun) directive(d *datadriven.TestData) (string, error) {
 		return "", g.query(d)
 	case "explain":
 		return g.explain()
+	case "files":
+		return "", g.writeFiles(d.Input)
 	case "trigger":
 		return g.trigger(d)
 	case "drain":
@@ -151,14 +171,24 @@ func (g *goldenRun) directive(d *datadriven.TestData) (string, error) {
 	case "state":
 		return g.w.State(g.ctx, arg(d, "op"), arg(d, "table"))
 	case "sink":
-		return g.w.Output(), nil
+		return g.w.Output(g.ctx)
+	case "offsets":
+		return g.offsets()
 	case "ls":
 		names, err := g.w.List(d.CmdArgs[0].Key)
 		return strings.Join(names, "\n") + "\n", err
+	case "rm", "touch":
+		return "", g.change(d)
 	case "progress":
-		return g.progress()
+		return g.progress(d)
+	case "warnings":
+		return strings.Join(append(g.w.Warnings(), ""), "\n"), nil
+	case "trace":
+		return strings.Join(append(g.w.FS.(*traced).Take(), ""), "\n"), nil
 	case "restart":
 		return g.restart(d)
+	case "crash":
+		return "", g.armCrash(d)
 	}
 	return "", fmt.Errorf("there is no directive %s", d.Cmd)
 }
@@ -172,57 +202,71 @@ func arg(d *datadriven.TestData, name string) string {
 	return ""
 }
 
-// declare writes CREATE STREAM or CREATE TABLE for
-// source NAME format= schema=(…) [watermark=(column, delay)] [limit=n] [options=(…)].
+func has(d *datadriven.TestData, name string) bool {
+	return slices.ContainsFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == name })
+}
+
+// declare takes source NAME format= [schema=(…)] [watermark=(column, delay)] [limit=n]
+// [options=(…)], and table alike.
 func (g *goldenRun) declare(d *datadriven.TestData) error {
-	name := d.CmdArgs[0].Key
-	var columns []string
-	if s := arg(d, "schema"); s != "" {
-		columns = append(columns, s)
-	}
+	s := &streamDecl{name: d.CmdArgs[0].Key, kind: "STREAM", columns: arg(d, "schema"), format: arg(d, "format")}
 	if w := arg(d, "watermark"); w != "" {
 		column, delay, _ := strings.Cut(w, ", ")
-		columns = append(columns, fmt.Sprintf("WATERMARK FOR %s AS %s - INTERVAL '%s'", column, column, delay))
+		s.watermark = fmt.Sprintf("WATERMARK FOR %s AS %s - INTERVAL '%s'", column, column, delay)
 	}
-	options := []string{fmt.Sprintf("path = '%s/%s'", inputDir, name), fmt.Sprintf("format = '%s'", arg(d, "format"))}
 	if n := arg(d, "limit"); n != "" {
-		options = append(options, "max_files_per_trigger = "+n)
-	}
-	if o := arg(d, "options"); o != "" {
-		options = append(options, o)
-	}
-	kind := "STREAM"
-	if d.Cmd == "table" {
-		kind = "TABLE"
-		if err := g.writeFiles(d.Input); err != nil {
+		var err error
+		if s.perTriggers, err = strconv.Atoi(n); err != nil {
 			return err
 		}
 	}
-	list := ""
-	if columns != nil {
-		list = " (" + strings.Join(columns, ", ") + ")"
+	if o := arg(d, "options"); o != "" {
+		s.options = []string{o}
 	}
-	g.w.Declare(fmt.Sprintf("CREATE %s %s%s WITH (%s);", kind, name, list, strings.Join(options, ", ")))
+	g.w.streams = append(g.w.streams, s)
+	if d.Cmd == "table" {
+		s.kind = "TABLE"
+		return g.writeFiles(d.Input)
+	}
+	if f := g.w.Variant.Format; f != s.format {
+		s.asFormat = f
+	}
 	return nil
 }
 
-// query starts the query: query mode= [set=(k=v, …)] and SQL.
+// query starts the query: query mode= [sink=] [sink_options=(k, v, …)] [set=(k, v, …)]
+// and SQL.
 func (g *goldenRun) query(d *datadriven.TestData) error {
 	mode, err := parseMode(arg(d, "mode"))
 	if err != nil {
 		return err
 	}
-	settings := map[string]string{}
-	if s := arg(d, "set"); s != "" {
-		for _, one := range strings.Split(s, ", ") {
-			k, v, _ := strings.Cut(one, ":")
-			settings[k] = v
+	if s := arg(d, "sink"); s != "memory" {
+		g.w.Sink = s
+	}
+	g.w.SinkOptions = pairs(arg(d, "sink_options"))
+	if n := arg(d, "retain"); n != "" {
+		if g.w.Retain, err = strconv.Atoi(n); err != nil {
+			return err
 		}
 	}
-	if err := g.w.Query(d.Input, mode, settings); err != nil {
+	if err := g.w.Query(d.Input, mode, pairs(arg(d, "set"))); err != nil {
 		return err
 	}
 	return g.w.Open(g.ctx)
+}
+
+// pairs reads "k, v, k, v".
+func pairs(list string) map[string]string {
+	out := map[string]string{}
+	if list == "" {
+		return out
+	}
+	words := strings.Split(list, ", ")
+	for i := 0; i+1 < len(words); i += 2 {
+		out[words[i]] = words[i+1]
+	}
+	return out
 }
 
 func parseMode(word string) (connector.OutputMode, error) {
@@ -242,17 +286,35 @@ func (g *goldenRun) explain() (string, error) {
 	return incremental.Explain(g.w.Config(plan))
 }
 
-// writeFiles writes the txtar sections of an input.
+// writeFiles writes the txtar sections of an input. A section with a name that begins
+// with / is anywhere, all others are below /in.
 func (g *goldenRun) writeFiles(input string) error {
 	for _, f := range txtar.Parse([]byte(input)).Files {
-		if err := g.w.WriteInput(f.Name, f.Data); err != nil {
+		if err := g.w.WriteInput(g.ctx, f.Name, unescaped(f.Data)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// unescaped drops the line end before a line that is only \c, for files that do not
+// end in one.
+func unescaped(data []byte) []byte {
+	return []byte(strings.TrimSuffix(string(data), "\n\\c\n"))
+}
+
+// change removes or touches an input file: rm FILE, touch FILE clock=+5s.
+func (g *goldenRun) change(d *datadriven.TestData) error {
+	name := filepath.Join(inputDir, d.CmdArgs[0].Key)
+	if d.Cmd == "rm" {
+		return vfs.RemoveAll(g.mem, name)
+	}
+	return g.mem.Chtimes(name, g.w.Clock.now.Add(time.Minute))
+}
+
 // trigger writes files and runs exactly one batch; clock=+5s moves the clock first.
+// With repeat=n it does so n times, $n in the input being the number, and prints the
+// last.
 func (g *goldenRun) trigger(d *datadriven.TestData) (string, error) {
 	if c := arg(d, "clock"); c != "" {
 		by, err := time.ParseDuration(strings.TrimPrefix(c, "+"))
@@ -261,10 +323,24 @@ func (g *goldenRun) trigger(d *datadriven.TestData) (string, error) {
 		}
 		g.w.Clock.now = g.w.Clock.now.Add(by)
 	}
-	if err := g.writeFiles(d.Input); err != nil {
-		return "", err
+	times := 1
+	if n := arg(d, "repeat"); n != "" {
+		var err error
+		if times, err = strconv.Atoi(n); err != nil {
+			return "", err
+		}
 	}
-	return g.step()
+	out := ""
+	for i := range times {
+		if err := g.writeFiles(strings.ReplaceAll(d.Input, "$n", strconv.Itoa(i))); err != nil {
+			return "", err
+		}
+		var err error
+		if out, err = g.step(has(d, "ordered")); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // drain writes files and runs batches until there is nothing left to do.
@@ -274,7 +350,7 @@ func (g *goldenRun) drain(d *datadriven.TestData) (string, error) {
 	}
 	var sb strings.Builder
 	for {
-		out, err := g.step()
+		out, err := g.step(has(d, "ordered"))
 		if err != nil || out == noBatch {
 			return sb.String(), err
 		}
@@ -284,71 +360,162 @@ func (g *goldenRun) drain(d *datadriven.TestData) (string, error) {
 
 const noBatch = "no batch\n"
 
-func (g *goldenRun) step() (string, error) {
-	progress := incremental.Progress{}
-	before := g.w.NextBatch()
-	ran, err := g.w.Step(g.ctx)
+// step runs one batch and prints what was committed by it.
+func (g *goldenRun) step(ordered bool) (string, error) {
+	ran, err := g.stepOrCrash()
 	if err != nil {
 		return "", err
 	}
-	if !ran {
+	commits, err := g.w.NewCommits()
+	if err != nil {
+		return "", err
+	}
+	if !ran || len(commits) == 0 {
 		return noBatch, nil
 	}
-	progress, ok := g.w.Progress()
-	if !ok || progress.BatchID != before {
-		return "", fmt.Errorf("there is no progress of batch %d", before)
+	var sb strings.Builder
+	for _, c := range commits {
+		sb.WriteString(batchLine(c, g.w.declaresWatermark()))
+		rows, err := g.w.Rows(g.ctx, c.Batch, ordered)
+		if err != nil {
+			return "", err
+		}
+		sb.WriteString(rows)
 	}
-	return batchLine(progress, g.w) + g.rows(), nil
+	return sb.String(), nil
+}
+
+// stepOrCrash runs one batch; if it ran into the armed crash, the machine is started
+// again from what was left, and the batch finished.
+func (g *goldenRun) stepOrCrash() (bool, error) {
+	ran, err := g.w.Step(g.ctx)
+	if g.crash == nil || !errors.Is(err, faultfs.ErrCrashed) {
+		return ran, err
+	}
+	g.mem = g.mem.Crash(g.crash.seed, g.crash.keep)
+	g.mem.SetClock(g.w.Clock.Now)
+	g.w.FS = newTraced(g.mem)
+	g.crash = nil
+	return g.w.Step(g.ctx)
+}
+
+// armCrash makes the filesystem crash by the rule of the input, at the next batches:
+// crash [keep=0|50|100] [seed=n].
+func (g *goldenRun) armCrash(d *datadriven.TestData) error {
+	rule, err := faultfs.Parse(strings.TrimSpace(d.Input))
+	if err != nil {
+		return err
+	}
+	g.crash = &armedCrash{rule: rule}
+	if k := arg(d, "keep"); k != "" {
+		percent, err := strconv.ParseFloat(k, 64)
+		if err != nil {
+			return err
+		}
+		g.crash.keep = percent / 100
+	}
+	if s := arg(d, "seed"); s != "" {
+		if g.crash.seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return err
+		}
+	}
+	if err := g.w.Close(); err != nil {
+		return err
+	}
+	g.w.FS = newFaulty(g.mem, g.crash.rule)
+	return nil
+}
+
+// declaresWatermark says whether some stream has a watermark.
+func (w *World) declaresWatermark() bool {
+	return slices.ContainsFunc(w.streams, func(d *streamDecl) bool {
+		return d.watermark != "" || strings.Contains(d.otherwise, "WATERMARK")
+	})
 }
 
 // batchLine is what a batch did, in one line.
-func batchLine(p incremental.Progress, w *World) string {
-	late := int64(0)
-	for _, op := range p.StateOperators {
-		late += op.NumLateRows
+func batchLine(c checkpoint.CommitEntry, watermark bool) string {
+	line := fmt.Sprintf("batch %d: in=%d out=%d late=%d", c.Batch, c.Counters.In, c.Counters.Out, c.Counters.Late)
+	if c.Counters.Malformed > 0 {
+		line += fmt.Sprintf(" malformed=%d", c.Counters.Malformed)
 	}
-	line := fmt.Sprintf("batch %d: in=%d out=%d late=%d", p.BatchID, p.NumInputRows, p.Sink.NumOutputRows, late)
-	var malformed int64
-	for _, s := range p.Sources {
-		malformed += s.NumMalformedRows
-	}
-	if malformed > 0 {
-		line += fmt.Sprintf(" malformed=%d", malformed)
-	}
-	if mark, next, declared := w.m.Watermarks(); declared {
-		line += fmt.Sprintf(" watermark=%s next=%s", mark, next)
+	if watermark {
+		line += fmt.Sprintf(" watermark=%s next=%s", instant(c.Offsets.EvictionWatermark), instant(c.NextWatermark))
 	}
 	return line + "\n"
 }
 
-// rows are the output rows of the newest batch.
-func (g *goldenRun) rows() string {
-	var sb strings.Builder
-	for _, b := range g.w.NewBatches() {
-		n := int64(0)
-		for _, r := range b.Rows {
-			n += r.NumRows()
-		}
-		if n > 0 {
-			sb.WriteString(columnar.Text(g.w.result.Schema(), b.Rows, columnar.TextOptions{}))
-		}
-		b.Release()
+func instant(us *int64) string {
+	if us == nil {
+		return "-"
 	}
-	return sb.String()
+	return time.UnixMicro(*us).UTC().Format("2006-01-02T15:04:05.999999Z07:00")
 }
 
-// restart stops and starts the query, perhaps with another text.
+// offsets is the offset log as text.
+func (g *goldenRun) offsets() (string, error) {
+	var sb strings.Builder
+	err := checkpoint.Inspect(g.w.FS, checkpointDir, func(v *checkpoint.View) error {
+		sb.Reset()
+		b, err := v.Batches()
+		if err != nil {
+			return err
+		}
+		for _, id := range b.Offsets {
+			e, err := v.Offsets(id)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&sb, "%d: time=%s late=%s evict=%s", id, instant(&e.Time), instant(e.LateWatermark), instant(e.EvictionWatermark))
+			for _, s := range e.Sources {
+				fmt.Fprintf(&sb, " %s=(%s, %s]", s.Name, s.Start, s.End)
+			}
+			for _, t := range e.Tables {
+				fmt.Fprintf(&sb, " %s=%d files", t.Name, len(t.Files))
+			}
+			sb.WriteByte('\n')
+		}
+		return nil
+	})
+	return sb.String(), err
+}
+
+// restart stops and starts the query, perhaps with another text, mode or settings:
+// restart [mode=] [set=(k, v, …)].
 func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 	if err := g.w.Close(); err != nil {
 		return "", err
 	}
-	before := g.w.query
+	query, mode, settings := g.w.query, g.w.mode, maps.Clone(g.w.settings)
+	next, nextMode := query, mode
 	if d.Input != "" {
-		g.w.query = d.Input
+		next = d.Input
 	}
-	if err := g.w.Open(g.ctx); err != nil {
-		g.w.query = before
-		return "", errors.Join(err, g.w.Open(g.ctx))
+	if m := arg(d, "mode"); m != "" {
+		var err error
+		if nextMode, err = parseMode(m); err != nil {
+			return "", err
+		}
+	}
+	delete(settings, "output_mode")
+	changed := maps.Clone(settings)
+	maps.Copy(changed, pairs(arg(d, "set")))
+	if l := arg(d, "limit"); l != "" {
+		n, err := strconv.Atoi(l)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range g.w.streams {
+			s.perTriggers = n
+		}
+	}
+	err := g.w.Query(next, nextMode, changed)
+	if err == nil {
+		err = g.w.Open(g.ctx)
+	}
+	if err != nil {
+		// Refused: the query as it was goes on.
+		return "", errors.Join(err, g.w.Query(query, mode, settings), g.w.Open(g.ctx))
 	}
 	return fmt.Sprintf("resume at batch %d\n", g.w.NextBatch()), nil
 }
@@ -357,8 +524,8 @@ func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 var volatile = []string{"id", "runId", "timestamp", "batchDuration", "inputRowsPerSecond", "processedRowsPerSecond",
 	"durationMs", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs", "memoryUsedBytes", "numShufflePartitions", "numStateStoreInstances"}
 
-// progress is the last report as JSON.
-func (g *goldenRun) progress() (string, error) {
+// progress is the last report as JSON; progress only=FIELD a part of it.
+func (g *goldenRun) progress(d *datadriven.TestData) (string, error) {
 	p, ok := g.w.Progress()
 	if !ok {
 		return "nothing\n", nil
@@ -367,11 +534,15 @@ func (g *goldenRun) progress() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var v any
+	var v map[string]any
 	if err := json.Unmarshal(data, &v); err != nil {
 		return "", err
 	}
-	data, err = json.MarshalIndent(masked(v), "", "  ")
+	shown := masked(v)
+	if only := arg(d, "only"); only != "" {
+		shown = v[only]
+	}
+	data, err = json.MarshalIndent(shown, "", "  ")
 	return string(data) + "\n", err
 }
 

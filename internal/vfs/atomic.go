@@ -35,15 +35,37 @@ func WriteAtomic(fsys FS, name string, data []byte) error {
 }
 
 // WriteAtomicFunc is WriteAtomic with the content written by write, buffered. An
-// error of write is returned as it is and leaves the file as it was.
+// error of write is returned as it is and leaves the file as it was. A large file is
+// synced as it grows.
 func WriteAtomicFunc(fsys FS, name string, write func(w io.Writer) error) error {
 	return writeAtomic(fsys, name, func(f File) error {
-		w := bufio.NewWriterSize(f, 1<<16)
+		w := bufio.NewWriterSize(&steadyWriter{file: f}, 1<<16)
 		if err := write(w); err != nil {
 			return err
 		}
 		return w.Flush()
 	})
+}
+
+// syncEvery is how many bytes of a large file are written before they are synced: one
+// sync of tens of megabytes at the end would hold up every other sync on the device
+// for as long, and with it the batches.
+const syncEvery = 4 << 20
+
+// steadyWriter syncs a file every syncEvery bytes.
+type steadyWriter struct {
+	file     File
+	unsynced int
+}
+
+func (w *steadyWriter) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.unsynced += n
+	if err == nil && w.unsynced >= syncEvery {
+		w.unsynced = 0
+		err = w.file.Sync()
+	}
+	return n, err
 }
 
 func writeAtomic(fsys FS, name string, write func(File) error) error {

@@ -88,7 +88,11 @@ func (c *Column) appendFloats(out []float64, buf []byte, cells []Cell) {
 	for i, cell := range cells {
 		s, e := cell.Span()
 		if cell&c.strict == 0 {
-			if v, ok := float(buf, s, e); ok {
+			v, ok := pointed(buf, s, e)
+			if !ok {
+				v, ok = float(buf, s, e)
+			}
+			if ok {
 				out[i] = v
 				continue
 			}

@@ -86,6 +86,32 @@ func longInteger(digits []byte, negative bool) (int64, bool) {
 var exactPowers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
+// pointed reads the usual number: up to seven digits, a point, up to eight digits. All
+// others are left to float. Unlike float it reads bytes around the number.
+func pointed(buf []byte, s, e int) (float64, bool) {
+	negative := buf[s] == '-'
+	if negative {
+		s++
+	}
+	x := load64(buf, s) ^ '.'*0x0101010101010101
+	zero := (x - 0x0101010101010101) &^ x & 0x8080808080808080
+	point := s + bits.TrailingZeros64(zero)>>3
+	before, behind := point-s, e-point-1
+	if zero == 0 || before == 0 || behind <= 0 || behind > 8 {
+		return 0, false
+	}
+	whole, ok1 := digits8(buf, point, before)
+	fraction, ok2 := digits8(buf, e, behind)
+	if !ok1 || !ok2 {
+		return 0, false
+	}
+	v := float64(whole*uint64(powers[behind])+fraction) / exactPowers[behind]
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
 // float reads buf[s:e] as a decimal number: sign, digits with an optional point,
 // optional exponent. Few digits and a small exponent make one exact operation; the
 // rest is strconv's. A number too large is none.

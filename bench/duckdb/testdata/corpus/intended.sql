@@ -1,0 +1,11 @@
+-- Each statement shows one intended difference.
+-- differs: power-operator
+SELECT 2 ^ 3;
+-- differs: out-of-range-index
+SELECT words[5] FROM n;
+-- differs: division-by-zero
+SELECT id / (k - k) FROM t WHERE k IS NOT NULL;
+-- differs: concat-null
+SELECT concat(s, 'x') FROM t;
+-- differs: sum-of-real
+SELECT sum(f) = CAST(sum(f) AS REAL) FROM t WHERE id IN (1, 3, 4) AND false;
