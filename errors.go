@@ -14,16 +14,21 @@ import (
 // Version is the engine's version, kept in checkpoints and files.
 const Version = "0.1.0"
 
-// The errors a caller may test for, with errors.Is (the Err values) and errors.As.
+// The errors a caller may test for with errors.Is.
 var (
-	ErrUnsupported  = logical.ErrUnsupported
-	ErrMemory       = columnar.ErrMemory
-	ErrCorrupt      = checkpoint.ErrCorrupt
-	ErrLocked       = checkpoint.ErrLocked
+	// ErrUnsupported is legal SQL that we, or streaming, do not support.
+	ErrUnsupported = logical.ErrUnsupported
+	// ErrMemory is a query that asked for more than memory_limit.
+	ErrMemory = columnar.ErrMemory
+	// ErrCorrupt is a file of a checkpoint that is damaged.
+	ErrCorrupt = checkpoint.ErrCorrupt
+	// ErrLocked is a checkpoint that another query holds.
+	ErrLocked = checkpoint.ErrLocked
+	// ErrIncompatible is a checkpoint of another query, or of other pinned settings.
 	ErrIncompatible = checkpoint.ErrIncompatible
 )
 
-// The types of errors that carry details.
+// The types of errors that carry details, for errors.As.
 type (
 	// SQLError is a mistake in a text: place, line, hint.
 	SQLError = sql.Error
@@ -48,10 +53,9 @@ const (
 	RefusalError ErrorKind = 3 // the checkpoint or the output refuses
 )
 
-// KindOf sorts an error.
-func KindOf(err error) ErrorKind { return errorKind(err) }
-
-func errorKind(err error) ErrorKind {
+// KindOf sorts an error: what a checkpoint or an output refuses, wherever it was found;
+// what failed within a batch; what was wrong before anything ran; else a failure.
+func KindOf(err error) ErrorKind {
 	if err == nil {
 		return NoError
 	}
@@ -61,15 +65,15 @@ func errorKind(err error) ErrorKind {
 		}
 	}
 	var (
-		refused  *connector.RefusedError
-		option   *connector.OptionError
-		noFiles  *connector.NoFilesError
-		text     *sql.Error
-		texts    sql.ErrorList
-		batch    *incremental.BatchError
-		unknown  *logical.UnknownColumnError
-		ambigous *logical.AmbiguousColumnError
-		usage    *usageError
+		refused   *connector.RefusedError
+		option    *connector.OptionError
+		noFiles   *connector.NoFilesError
+		text      *sql.Error
+		texts     sql.ErrorList
+		batch     *incremental.BatchError
+		unknown   *logical.UnknownColumnError
+		ambiguous *logical.AmbiguousColumnError
+		usage     *usageError
 	)
 	switch {
 	case errors.As(err, &refused):
@@ -77,7 +81,7 @@ func errorKind(err error) ErrorKind {
 	case errors.As(err, &batch):
 		return FailedError
 	case errors.As(err, &option), errors.As(err, &noFiles), errors.As(err, &text), errors.As(err, &texts),
-		errors.As(err, &unknown), errors.As(err, &ambigous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
+		errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
 		return UsageError
 	}
 	return FailedError

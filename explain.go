@@ -19,6 +19,24 @@ import (
 // With analyze the query is run over what is there now, and every operator shows its
 // rows and time.
 func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bool) (string, error) {
+	return s.explainIn(ctx, df, nil, analyze)
+}
+
+// explain explains a query, an INSERT in the output mode of its sink.
+func (s *Session) explain(ctx context.Context, p *sql.Planned, analyze bool) (string, error) {
+	df := logical.NewDataFrame(p.Plan, s.functions)
+	if p.Sink == nil {
+		return s.explainIn(ctx, df, nil, analyze)
+	}
+	j := &job{session: s}
+	if err := j.configure(p.Sink, RunOptions{}); err != nil {
+		return "", err
+	}
+	return s.explainIn(ctx, df, &j.mode, analyze)
+}
+
+// explainIn explains df in an output mode, nil for the first in which it is legal.
+func (s *Session) explainIn(ctx context.Context, df *logical.DataFrame, mode *OutputMode, analyze bool) (string, error) {
 	node, err := df.Plan()
 	if err != nil {
 		return "", err
@@ -32,8 +50,12 @@ func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bo
 	section(&sb, "optimized", logical.Format(stages.optimized))
 	section(&sb, "rules", rules(stages.trace))
 	if logical.IsStreaming(node) {
+		m := explainMode(node)
+		if mode != nil {
+			m = *mode
+		}
 		text, err := incremental.Explain(incremental.Config{
-			Plan: node, Mode: explainMode(node), Registry: s.functions, Location: s.settings.zone, DisableRules: s.settings.disabled,
+			Plan: node, Mode: m, Registry: s.functions, Location: s.settings.zone, DisableRules: s.settings.disabled,
 		})
 		if err != nil {
 			return "", err
@@ -89,15 +111,13 @@ func rules(t *optimizer.Trace) string {
 	return strings.Join(parts, "\n")
 }
 
-// ExplainSQL is Explain for the last query, or INSERT, of a text.
+// ExplainSQL is Explain for the last query, or INSERT, of a text; file is what errors
+// call it.
 func (s *Session) ExplainSQL(ctx context.Context, file, text string, analyze bool) (string, error) {
 	var out string
-	err := s.planner(s.catalog, s.resolver(nil), file, false).Script(ctx, text, func(p *sql.Planned) (err error) {
-		switch {
-		case p.Setting != nil:
-			return s.Set(p.Setting.Name, p.Setting.Value)
-		case p.Plan != nil:
-			out, err = s.Explain(ctx, logical.NewDataFrame(p.Plan, s.functions), analyze || p.Analyze)
+	err := s.script(ctx, file, text, false, func(p *sql.Planned) (err error) {
+		if p.Plan != nil {
+			out, err = s.explain(ctx, p, analyze || p.Analyze)
 		}
 		return err
 	})

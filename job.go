@@ -25,7 +25,63 @@ type job struct {
 	checkpoint string
 	mode       OutputMode
 	trigger    Trigger
+	goesOn     bool // on_failure = 'continue'
 	listener   incremental.Listener
+}
+
+// queryOptions are the options of CREATE SINK that are the query's, not the connector's.
+var queryOptions = []string{"connector", "output_mode", "checkpoint", "trigger", "query_name", "on_failure", "late_rows", "bad_rows"}
+
+// configure takes the query's options from a sink. What neither the sink nor o says
+// stays as it is.
+func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
+	j.options = maps.Clone(d.Options)
+	j.connector = d.Options["connector"]
+	mine := map[string]string{}
+	for _, key := range queryOptions {
+		if v, ok := j.options[key]; ok && key != "connector" {
+			mine[key] = v
+		}
+		delete(j.options, key)
+	}
+	var onFailure, late, bad uint8
+	err := connector.Decode(mine,
+		connector.EnumKey("output_mode", &j.mode, "append", "update", "complete"),
+		connector.TextKey("checkpoint", &j.checkpoint),
+		connector.FuncKey("trigger", "available-now, once or an interval such as '10 seconds'", func(text string) (err error) {
+			j.trigger, err = incremental.ParseTrigger(text, connector.ParseDuration)
+			return err
+		}),
+		connector.TextKey("query_name", &j.name),
+		connector.EnumKey("on_failure", &onFailure, "stop", "continue"),
+		connector.EnumKey("late_rows", &late, "drop", "keep"),
+		connector.EnumKey("bad_rows", &bad, "count", "keep"))
+	switch {
+	case err != nil:
+		return err
+	case late != 0:
+		return notYet("late_rows", "keep", "late rows are dropped and counted")
+	case bad != 0:
+		return notYet("bad_rows", "keep", "bad rows are counted, and a corrupt_column keeps what they were")
+	}
+	j.goesOn = onFailure == 1
+	if o.Checkpoint != "" {
+		j.checkpoint = o.Checkpoint
+	}
+	if o.Trigger != nil {
+		j.trigger = *o.Trigger
+	}
+	if o.Listener != nil {
+		j.listener = o.Listener(j.name)
+	}
+	return nil
+}
+
+// notYet refuses an option that the dialect has and this version does not: nothing is
+// ever accepted and then ignored.
+func notYet(key, value, instead string) error {
+	return &connector.OptionError{Key: key, Value: value, HasValue: true,
+		Reason: "this version cannot do that yet: " + instead}
 }
 
 // checkpointDir is where the query remembers; "" is a temporary place in memory, for
@@ -83,7 +139,7 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 		},
 		Registry: s.functions, DisableRules: s.settings.disabled,
 		Parallel: int(s.settings.threads), BatchRows: int(s.settings.batchRows), Location: s.settings.zone,
-		Budget: s.execContext().Budget, Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
+		Budget: s.budget(), Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
 	})
 	return q, asRefusal(dir, err)
 }
@@ -166,7 +222,7 @@ func (j *job) repin(ctx context.Context, plan logical.Node, dir string) (logical
 // refusal that names the folder.
 func asRefusal(dir string, err error) error {
 	var pathError *fs.PathError
-	if err == nil || errorKind(err) != FailedError || !errors.As(err, &pathError) {
+	if err == nil || KindOf(err) != FailedError || !errors.As(err, &pathError) {
 		return err
 	}
 	return &connector.RefusedError{Path: dir, Reason: "the query cannot start", Err: err}

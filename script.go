@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -43,9 +44,11 @@ type Script struct {
 type insert struct {
 	position int // in stmts
 	sink     *logical.SinkDecl
-	name     string
-	path     string
-	after    []*insert // earlier ones whose output it reads
+	// repeats and goesOn are what its trigger and on_failure say.
+	repeats, goesOn bool
+	name            string
+	path            string
+	after           []*insert // earlier ones whose output it reads
 	// grown are the columns of streams that new files widened during this run.
 	grown map[string]map[string]string
 	done  chan struct{} // closed when it has ended
@@ -53,7 +56,9 @@ type insert struct {
 }
 
 // OpenScript parses a script and checks everything that can be checked before
-// anything runs: names, types, options, the shape of every query.
+// anything runs: names, types, options, the shape of every query. file is what errors
+// call the text. The session is not changed: what the script declares and sets is its
+// own.
 func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
 	stmts, err := sql.Parse(src)
 	if err != nil {
@@ -123,11 +128,12 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 		}
 		return err
 	}
-	in.sink, in.path = sink, sink.Options["path"]
-	in.name = sink.Options["query_name"]
-	if in.name == "" {
-		in.name = sink.Name
+	j := &job{session: sc.s, name: sink.Name}
+	if err := j.configure(sink, sc.o); err != nil {
+		return err
 	}
+	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
+	in.repeats, in.goesOn = j.trigger.Repeats(), j.goesOn
 	in.after = sc.readsOutputsOf(p.Catalog)
 	sc.inserts = append(sc.inserts, in)
 	return nil
@@ -164,7 +170,11 @@ func within(p, dir string) bool {
 func (sc *Script) prepare(ctx context.Context, upto int, pins map[string]map[string]string) (*sql.Planner, *Session, error) {
 	own := *sc.s
 	own.catalog = sc.s.catalog.Clone()
-	p := own.planner(own.catalog, own.resolver(pins), sc.file, false)
+	r := own.resolver(pins)
+	p := own.planner(own.catalog, r, sc.file, false)
+	if err := sc.override(&own, p, r); err != nil {
+		return nil, nil, err
+	}
 	for _, st := range sc.stmts[:upto] {
 		switch st.(type) {
 		case *ast.Create, *ast.Set:
@@ -181,15 +191,23 @@ func (sc *Script) prepare(ctx context.Context, upto int, pins map[string]map[str
 		if err := own.Set(planned.Setting.Name, planned.Setting.Value); err != nil {
 			return nil, nil, err
 		}
-		p.Location = own.settings.zone
-	}
-	for _, name := range slices.Sorted(maps.Keys(sc.o.Settings)) {
-		if err := own.Set(name, sc.o.Settings[name]); err != nil {
+		if err := sc.override(&own, p, r); err != nil {
 			return nil, nil, err
 		}
 	}
-	p.Location = own.settings.zone
 	return p, &own, nil
+}
+
+// override applies the settings of RunOptions, which win over the script's, and tells
+// planner and resolver what holds now.
+func (sc *Script) override(own *Session, p *sql.Planner, r *formats.Resolver) error {
+	for _, name := range slices.Sorted(maps.Keys(sc.o.Settings)) {
+		if err := own.Set(name, sc.o.Settings[name]); err != nil {
+			return err
+		}
+	}
+	p.Location, r.Location = own.settings.zone, own.settings.zone
+	return nil
 }
 
 // plan plans an INSERT as a streaming query. The job comes back with an error, too, once
@@ -222,49 +240,7 @@ func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, err
 	return j, planned.Plan, nil
 }
 
-// queryOptions are the options of CREATE SINK that are the query's, not the connector's.
-var queryOptions = []string{"connector", "output_mode", "checkpoint", "trigger", "query_name", "on_failure", "late_rows", "bad_rows"}
-
-// configure takes the query's options from a sink.
-func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
-	j.options = maps.Clone(d.Options)
-	j.connector = d.Options["connector"]
-	var onFailure, late, bad uint8
-	var trigger string
-	mine := map[string]string{}
-	for _, key := range queryOptions {
-		if v, ok := j.options[key]; ok && key != "connector" {
-			mine[key] = v
-		}
-		delete(j.options, key)
-	}
-	err := connector.Decode(mine,
-		connector.EnumKey("output_mode", &j.mode, "append", "update", "complete"),
-		connector.TextKey("checkpoint", &j.checkpoint),
-		connector.TextKey("trigger", &trigger),
-		connector.TextKey("query_name", &j.name),
-		connector.EnumKey("on_failure", &onFailure, "stop", "continue"),
-		connector.EnumKey("late_rows", &late, "drop", "keep"),
-		connector.EnumKey("bad_rows", &bad, "count", "keep"))
-	if err != nil {
-		return err
-	}
-	if o.Checkpoint != "" {
-		j.checkpoint = o.Checkpoint
-	}
-	if j.trigger, err = incremental.ParseTrigger(trigger, connector.ParseDuration); err != nil {
-		return &connector.OptionError{Key: "trigger", Reason: err.Error()}
-	}
-	if o.Trigger != nil {
-		j.trigger = *o.Trigger
-	}
-	if o.Listener != nil {
-		j.listener = o.Listener(j.name)
-	}
-	return nil
-}
-
-// Running is a script whose queries run.
+// Running is a script whose queries run. Its methods are safe for concurrent use.
 type Running struct {
 	sc      *Script
 	stop    chan struct{}
@@ -275,8 +251,9 @@ type Running struct {
 	queries []*Query
 }
 
-// Start starts every INSERT. They run side by side; one that reads the output of an
-// earlier one begins, under once and available-now, when that has drained.
+// Start starts every INSERT, once. They run side by side; one that reads the output of an
+// earlier one begins, under once and available-now, when that has drained. The end of
+// ctx stops them at once.
 func (sc *Script) Start(ctx context.Context) *Running {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Running{sc: sc, stop: make(chan struct{}), cancel: cancel}
@@ -297,14 +274,7 @@ func (sc *Script) Start(ctx context.Context) *Running {
 // failed stops the others after their batch where triggers repeat; under once and
 // available-now, and with on_failure = 'continue', they go on.
 func (r *Running) failed(in *insert) {
-	if in.sink.Options["on_failure"] == "continue" {
-		return
-	}
-	trigger, err := incremental.ParseTrigger(in.sink.Options["trigger"], connector.ParseDuration)
-	if r.sc.o.Trigger != nil {
-		trigger = *r.sc.o.Trigger
-	}
-	if err != nil || trigger.Repeats() {
+	if in.repeats && !in.goesOn {
 		r.RequestStop()
 	}
 }
@@ -336,8 +306,7 @@ func (r *Running) runInsert(ctx context.Context, in *insert) error {
 // waitFor waits, under once and available-now, for the queries whose output in reads.
 // It returns false if the script was stopped meanwhile.
 func (r *Running) waitFor(ctx context.Context, in *insert) bool {
-	j := &job{session: r.sc.s}
-	if err := j.configure(in.sink, r.sc.o); err != nil || j.trigger.Repeats() {
+	if in.repeats {
 		return true
 	}
 	for _, earlier := range in.after {
@@ -421,8 +390,15 @@ func (r *Running) Kill() {
 	r.cancel()
 }
 
-// Wait returns when all queries have ended: the error of one that was refused, else of
-// one that failed, else nil. The others' are joined to it.
+// Queries are those started so far.
+func (r *Running) Queries() []*Query {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.queries)
+}
+
+// Wait returns when all queries have ended: the errors of those that were refused, then
+// of those that failed, joined; nil if there is none.
 func (r *Running) Wait() error {
 	r.wg.Wait()
 	r.cancel()
@@ -432,6 +408,6 @@ func (r *Running) Wait() error {
 			errs = append(errs, in.err)
 		}
 	}
-	slices.SortStableFunc(errs, func(a, b error) int { return int(errorKind(b)) - int(errorKind(a)) })
+	slices.SortStableFunc(errs, func(a, b error) int { return int(KindOf(b)) - int(KindOf(a)) })
 	return errors.Join(errs...)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
+	"unicode"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
@@ -22,24 +24,29 @@ import (
 )
 
 // Session holds what queries share: settings, the catalog of tables, streams, views
-// and sinks, functions and connectors. Its methods must not be called at the same time
-// by several goroutines, except those of the queries it started.
+// and sinks, functions and connectors. It needs no closing: the queries it started and
+// the Rows and Readers it returned are ended and released by those who have them. Its
+// methods must not be called by several goroutines at the same time; those of the
+// queries it started may be.
 type Session struct {
 	opts       Options
 	settings   settings
 	catalog    *logical.Catalog
 	functions  *function.Registry
 	connectors *connector.Registry
+	store      *memory.Store
 	mem        arrowmemory.Allocator
-	streams    int // streams made by ReadStream, for their names
+	named      map[string]int // streams made by ReadStream, by the first part of their names
 }
 
-// NewSession starts a session.
+// NewSession starts a session. A wrong setting is an *OptionError.
 func NewSession(o Options) (*Session, error) {
+	store := memory.NewStore()
 	s := &Session{
 		opts: o.withDefaults(), settings: defaultSettings(),
 		catalog: logical.NewCatalog(), functions: function.Builtins(),
-		connectors: formats.NewRegistry(memory.NewStore()), mem: columnar.NewPool(),
+		connectors: formats.NewRegistry(store), store: store,
+		mem: columnar.NewPool(), named: map[string]int{},
 	}
 	for name, value := range o.Settings {
 		if err := s.Set(name, value); err != nil {
@@ -49,22 +56,29 @@ func NewSession(o Options) (*Session, error) {
 	return s, nil
 }
 
-// Set is SET name = value.
+// Set is SET name = value: it holds for what is described or started from then on.
 func (s *Session) Set(name, value string) error { return s.settings.set(name, value) }
 
-// RegisterFunction adds a scalar function; SQL and DataFrames find it by name.
+// RegisterFunction adds a scalar function; SQL and DataFrames find it by name. A name
+// that is taken is an error.
 func (s *Session) RegisterFunction(f *function.Scalar) error { return s.functions.AddScalar(f) }
 
-// RegisterAggregate adds an aggregate function.
+// RegisterAggregate adds an aggregate function. A name that is taken is an error.
 func (s *Session) RegisterAggregate(f *function.Aggregate) error { return s.functions.AddAggregate(f) }
 
-// RegisterConnector adds a connector; CREATE … WITH (connector = '…') finds it.
+// RegisterConnector adds a connector; CREATE … WITH (connector = '…'), ReadStreamFrom
+// and ToConnector find it. A name that is taken is an error.
 func (s *Session) RegisterConnector(c connector.Connector) error { return s.connectors.Add(c) }
 
-// RegisterTable makes a table of the caller's known by name.
+// RegisterTable makes a table of the caller's known by name. The session does not
+// release it.
 func (s *Session) RegisterTable(name string, t connector.Table) error {
 	return s.catalog.Add(name, logical.Entry{Opened: t})
 }
+
+// Memory is where the connector memory keeps its streams, and the rows of its sinks by
+// the names of their queries. It is empty at the start and goes with the session.
+func (s *Session) Memory() *memory.Store { return s.store }
 
 // planner binds SQL over the session's catalog. bounded reads streams as the tables
 // they are now.
@@ -73,6 +87,20 @@ func (s *Session) planner(catalog *logical.Catalog, r *formats.Resolver, file st
 		Catalog: catalog, Functions: s.functions, Resolver: r,
 		Location: s.settings.zone, Bounded: bounded, File: file, Warn: s.opts.Warn,
 	}
+}
+
+// script plans the statements of a text one after the other; a SET holds for those
+// after it. do is given what else they mean.
+func (s *Session) script(ctx context.Context, file, text string, bounded bool, do func(*sql.Planned) error) error {
+	r := s.resolver(nil)
+	return s.planner(s.catalog, r, file, bounded).Script(ctx, text, func(p *sql.Planned) error {
+		if p.Setting == nil {
+			return do(p)
+		}
+		err := s.Set(p.Setting.Name, p.Setting.Value)
+		r.Location = s.settings.zone
+		return err
+	})
 }
 
 // resolver opens what the session's statements name. pins are what the checkpoint of
@@ -99,12 +127,10 @@ func (s *Session) SQL(ctx context.Context, text string) (*logical.DataFrame, err
 // has no query.
 func (s *Session) SQLFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
 	var last *logical.DataFrame
-	err := s.planner(s.catalog, s.resolver(nil), file, true).Script(ctx, text, func(p *sql.Planned) error {
+	err := s.script(ctx, file, text, true, func(p *sql.Planned) error {
 		switch {
-		case p.Setting != nil:
-			return s.Set(p.Setting.Name, p.Setting.Value)
 		case p.Explain:
-			plan, err := s.Explain(ctx, logical.NewDataFrame(p.Plan, s.functions), p.Analyze)
+			plan, err := s.explain(ctx, p, p.Analyze)
 			if err != nil {
 				return err
 			}
@@ -129,22 +155,39 @@ func (s *Session) lines(name, text string) *logical.DataFrame {
 	return logical.NewDataFrame(v, s.functions)
 }
 
-// Table is a DataFrame over a table, stream or view of the catalog.
+// Table is a DataFrame over a table or view of the catalog, or over a stream as the
+// table that it is now.
 func (s *Session) Table(ctx context.Context, name string) *logical.DataFrame {
-	df, err := s.SQL(ctx, `SELECT * FROM "`+name+`"`)
+	df, err := s.SQL(ctx, `SELECT * FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
 	if err != nil {
 		return logical.FailedDataFrame(err)
 	}
 	return df
 }
 
+// Stream is a DataFrame over a stream of the catalog, or over a view of one, to be
+// written by WriteStream.
+func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
+	text := `SELECT * FROM "` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	node, err := s.planner(s.catalog, s.resolver(nil), "", false).Query(ctx, text)
+	if err != nil {
+		return logical.FailedDataFrame(err)
+	}
+	return logical.NewDataFrame(node, s.functions)
+}
+
 // Read is a DataFrame over the files at a path, directory or glob, as they are when it
-// is collected. options is the Options of one of formats/csv, json, parquet or text, or
-// nothing: then the names of the files say the format.
+// is collected; their columns are looked for now. options is the Options of one of
+// formats/csv, json, parquet or text, or nothing: then the names of the files say the
+// format.
 func (s *Session) Read(path string, options ...any) *logical.DataFrame {
 	var given any
-	if len(options) > 0 {
+	switch len(options) {
+	case 0:
+	case 1:
 		given = options[0]
+	default:
+		return logical.FailedDataFrame(&usageError{"Read takes the Options of one format"})
 	}
 	format, m, err := formats.OptionsOf(given)
 	if err != nil {
@@ -159,7 +202,8 @@ func (s *Session) Read(path string, options ...any) *logical.DataFrame {
 
 // ReadStream is a DataFrame over everything that ever lands at a path. schema declares
 // the columns; nil infers them from the files that are there. Like Read it takes the
-// Options of a format; nil takes what the names of the files say.
+// Options of a format; nil takes what the names of the files say. ReadStreamFrom takes
+// every other option of a stream.
 func (s *Session) ReadStream(path string, options any, schema *arrow.Schema) *logical.DataFrame {
 	format, m, err := formats.OptionsOf(options)
 	if err != nil {
@@ -173,15 +217,21 @@ func (s *Session) ReadStream(path string, options any, schema *arrow.Schema) *lo
 }
 
 // ReadStreamFrom is a DataFrame over a stream of any connector, with its options as
-// in WITH (…).
+// in WITH (…). In progress and in the checkpoint the stream is called by the last
+// element of its path, or by its connector; a second one of that name gets a number, so
+// that a program that restarts should describe its streams in the same order.
 func (s *Session) ReadStreamFrom(connectorName string, options map[string]string, schema *arrow.Schema) *logical.DataFrame {
-	s.streams++
-	d := &logical.SourceDecl{Name: fmt.Sprintf("stream%d", s.streams), Options: map[string]string{"connector": connectorName}}
+	d := &logical.SourceDecl{Options: map[string]string{}}
 	for k, v := range options {
-		d.Options[k] = v
+		d.Options[strings.ToLower(k)] = v
 	}
+	d.Options["connector"] = connectorName
+	d.Name = s.streamName(connectorName, d.Options["path"])
 	if schema != nil {
 		for _, f := range schema.Fields() {
+			if !columnar.Supported(f.Type) {
+				return logical.FailedDataFrame(&usageError{fmt.Sprintf("column %s: the engine does not compute with %s; use a type of package columnar, such as columnar.Timestamp", f.Name, f.Type)})
+			}
 			d.Columns = append(d.Columns, logical.ColumnDecl{Name: f.Name, Type: f.Type})
 		}
 	}
@@ -190,6 +240,28 @@ func (s *Session) ReadStreamFrom(connectorName string, options map[string]string
 		return logical.FailedDataFrame(err)
 	}
 	return logical.NewDataFrame(logical.NewStreamScan("", stream), s.functions)
+}
+
+// streamName calls a stream by its path or connector.
+func (s *Session) streamName(connectorName, dir string) string {
+	name := connectorName
+	if base := path.Base(path.Clean(dir)); dir != "" && base != "/" {
+		name, _, _ = strings.Cut(base, ".")
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, name)
+	if name == "" {
+		name = "stream"
+	}
+	s.named[name]++
+	if n := s.named[name]; n > 1 {
+		return fmt.Sprintf("%s_%d", name, n)
+	}
+	return name
 }
 
 // Collect runs a DataFrame over what is there now and returns all rows. Streams are
@@ -220,14 +292,18 @@ func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Re
 }
 
 func (s *Session) execContext() *physical.ExecContext {
-	ec := &physical.ExecContext{
+	return &physical.ExecContext{
 		Mem: s.mem, BatchRows: int(s.settings.batchRows), Parallel: int(s.settings.threads),
-		Location: s.settings.zone, Now: s.now().UnixMicro(), Seed: randomSeed(),
+		Location: s.settings.zone, Now: s.now().UnixMicro(), Seed: randomSeed(), Budget: s.budget(),
 	}
-	if s.settings.memoryLimit > 0 {
-		ec.Budget = columnar.NewBudget(s.settings.memoryLimit)
+}
+
+// budget is the memory one query may take; nil without a limit.
+func (s *Session) budget() *columnar.Budget {
+	if s.settings.memoryLimit == 0 {
+		return nil
 	}
-	return ec
+	return columnar.NewBudget(s.settings.memoryLimit)
 }
 
 // plans are the stages a query went through, for Explain.
@@ -276,28 +352,3 @@ func boundedPlan(ctx context.Context, n logical.Node) (logical.Node, error) {
 		}, nil
 	})
 }
-
-// Terms for DataFrames; see package expr for their methods.
-
-// Col is a column, by name or as table.name.
-func Col(name string) expr.Term { return expr.Col(name) }
-
-// Lit is a constant.
-func Lit(v any) expr.Term { return expr.Lit(v) }
-
-// Func calls any function of the registry by name.
-func Func(name string, args ...expr.Term) expr.Term { return expr.Func(name, args...) }
-
-// When begins CASE WHEN cond THEN value; go on with When and Otherwise.
-func When(cond, value expr.Term) expr.Term { return expr.When(cond, value) }
-
-// Count counts rows, or with a term the rows in which it is not null.
-func Count(t ...expr.Term) expr.Term { return expr.Func("count", t...) }
-
-// Sum, Min, Max, Avg, First and Last aggregate a term.
-func Sum(t expr.Term) expr.Term   { return expr.Func("sum", t) }
-func Min(t expr.Term) expr.Term   { return expr.Func("min", t) }
-func Max(t expr.Term) expr.Term   { return expr.Func("max", t) }
-func Avg(t expr.Term) expr.Term   { return expr.Func("avg", t) }
-func First(t expr.Term) expr.Term { return expr.Func("first", t) }
-func Last(t expr.Term) expr.Term  { return expr.Func("last", t) }

@@ -3,6 +3,8 @@ package tidemill
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -15,6 +17,12 @@ import (
 
 // Query is a running streaming query.
 type Query = incremental.Query
+
+// Progress reports one micro-batch of a query.
+type Progress = incremental.Progress
+
+// Listener is told what a query does.
+type Listener = incremental.Listener
 
 // Trigger decides when micro-batches start.
 type Trigger = incremental.Trigger
@@ -42,29 +50,38 @@ func ProcessingTime(d time.Duration) Trigger {
 }
 
 // StreamWriter says where a streaming DataFrame goes and how. It is immutable; each
-// method returns a changed copy.
+// method returns a changed copy. What is wrong is reported by Start.
 type StreamWriter struct {
-	s          *Session
-	df         *logical.DataFrame
-	name       string
-	connector  string
-	options    map[string]string
-	checkpoint string
-	mode       OutputMode
-	trigger    Trigger
-	listener   incremental.Listener
-	each       func(ctx context.Context, batchID int64, rows columnar.Reader) error
-	err        error
+	s           *Session
+	df          *logical.DataFrame
+	name        string
+	to          destination
+	options     map[string]string // by Option
+	partitionBy []string
+	checkpoint  string
+	mode        OutputMode
+	trigger     Trigger
+	listener    Listener
 }
 
-// WriteStream begins to say where df goes.
-func (s *Session) WriteStream(df *logical.DataFrame) *StreamWriter {
-	return &StreamWriter{s: s, df: df, connector: "filesystem", options: map[string]string{}}
+// destination is what the last of To, ToConnector, ToSink and ForeachBatch said.
+type destination struct {
+	connector string
+	options   map[string]string
+	open      func(ctx context.Context, env connector.Env) (connector.Sink, error)
+	err       error
 }
+
+// WriteStream begins to say where df goes: Parquet files under the path of To, or
+// another destination.
+func (s *Session) WriteStream(df *logical.DataFrame) *StreamWriter {
+	return &StreamWriter{s: s, df: df, to: destination{err: errNowhere}}
+}
+
+var errNowhere = &usageError{"the query has no destination; call To, ToConnector, ToSink or ForeachBatch"}
 
 func (w *StreamWriter) with(change func(*StreamWriter)) *StreamWriter {
 	n := *w
-	n.options = maps.Clone(w.options)
 	change(&n)
 	return &n
 }
@@ -76,31 +93,57 @@ func (w *StreamWriter) To(path string, options any) *StreamWriter {
 		if format == "" {
 			format = "parquet"
 		}
-		w.connector, w.err = "filesystem", err
-		maps.Copy(w.options, m)
-		w.options["path"], w.options["format"] = path, format
+		if err == nil {
+			m["path"], m["format"] = path, format
+		}
+		w.to = destination{connector: "filesystem", options: m, err: err}
 	})
 }
 
 // ToConnector writes to any connector, with its options as in WITH (…).
 func (w *StreamWriter) ToConnector(name string, options map[string]string) *StreamWriter {
 	return w.with(func(w *StreamWriter) {
-		w.connector = name
-		maps.Copy(w.options, options)
+		m := map[string]string{}
+		for k, v := range options {
+			m[strings.ToLower(k)] = v
+		}
+		w.to = destination{connector: name, options: m}
 	})
 }
 
+// ToSink writes to a sink of the caller's. open is called once at each start, and the
+// query closes what it returns; name is what messages and progress call it.
+func (w *StreamWriter) ToSink(name string, open func(ctx context.Context, env connector.Env) (connector.Sink, error)) *StreamWriter {
+	return w.with(func(w *StreamWriter) { w.to = destination{connector: name, open: open} })
+}
+
 // ForeachBatch calls f with the rows of each micro-batch and its id, at least once: a
-// batch under way in a crash is given again with the same id and rows. f must read rows
-// to the end or return an error.
+// batch under way in a crash is given again with the same id and rows, so that f gets
+// exactly-once by remembering ids. rows ends when f returns, and f need not read all of
+// them.
 func (w *StreamWriter) ForeachBatch(f func(ctx context.Context, batchID int64, rows columnar.Reader) error) *StreamWriter {
-	return w.with(func(w *StreamWriter) { w.connector, w.each = "", f })
+	return w.ToSink("foreachBatch", func(context.Context, connector.Env) (connector.Sink, error) {
+		return callback.New("foreachBatch", f), nil
+	})
+}
+
+// Option sets one more option of the destination or of the query, as in CREATE SINK …
+// WITH: target_file_size, for instance. It wins over what To and ToConnector were given.
+func (w *StreamWriter) Option(key, value string) *StreamWriter {
+	return w.with(func(w *StreamWriter) {
+		m := maps.Clone(w.options)
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[strings.ToLower(key)] = value
+		w.options = m
+	})
 }
 
 // PartitionBy writes folders key=value by the given columns, which are left out of the
 // files.
-func (w *StreamWriter) PartitionBy(columns string) *StreamWriter {
-	return w.with(func(w *StreamWriter) { w.options["partition_by"] = columns })
+func (w *StreamWriter) PartitionBy(columns ...string) *StreamWriter {
+	return w.with(func(w *StreamWriter) { w.partitionBy = slices.Clone(columns) })
 }
 
 // Mode sets the output mode; Append is the default.
@@ -109,7 +152,8 @@ func (w *StreamWriter) Mode(m OutputMode) *StreamWriter {
 }
 
 // Checkpoint is where the query remembers; the default is the sink's path with
-// ".checkpoint" added, or a temporary directory for sinks without a path.
+// ".checkpoint" added. A query whose sink has no path then remembers nothing beyond its
+// end.
 func (w *StreamWriter) Checkpoint(dir string) *StreamWriter {
 	return w.with(func(w *StreamWriter) { w.checkpoint = dir })
 }
@@ -124,29 +168,53 @@ func (w *StreamWriter) Name(name string) *StreamWriter {
 	return w.with(func(w *StreamWriter) { w.name = name })
 }
 
-// Listen is told what the query does.
-func (w *StreamWriter) Listen(l incremental.Listener) *StreamWriter {
+// Listen sets the one that is told what the query does. Its functions are called from
+// the query's goroutine, in order, and must not block.
+func (w *StreamWriter) Listen(l Listener) *StreamWriter {
 	return w.with(func(w *StreamWriter) { w.listener = l })
 }
 
-// Start starts the query. What refuses it is returned at once; what fails later is
-// returned by Query.Wait.
+// Start starts the query, and returns once it holds its checkpoint and output. What
+// refuses it is returned at once; what fails later is returned by Query.Wait. The query
+// runs until its trigger is exhausted, it is stopped, or ctx ends, which stops it at
+// once, as a crash would: the next start recovers.
 func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
-	if w.err != nil {
-		return nil, w.err
-	}
 	plan, err := w.df.Plan()
 	if err != nil {
 		return nil, err
 	}
-	j := &job{
-		session: w.s, name: w.name, connector: w.connector, options: w.options,
-		checkpoint: w.checkpoint, mode: w.mode, trigger: w.trigger, listener: w.listener,
+	if w.to.err != nil {
+		return nil, w.to.err
 	}
-	if w.each != nil {
-		j.openSink = func(context.Context, connector.Env) (connector.Sink, error) {
-			return callback.New("foreachBatch", w.each), nil
-		}
+	if err := cannotGrow(plan); err != nil {
+		return nil, err
 	}
+	d := &logical.SinkDecl{Options: maps.Clone(w.to.options)}
+	if d.Options == nil {
+		d.Options = map[string]string{}
+	}
+	maps.Copy(d.Options, w.options)
+	if len(w.partitionBy) > 0 {
+		d.Options["partition_by"] = strings.Join(w.partitionBy, ",")
+	}
+	j := &job{session: w.s, name: w.name, mode: w.mode, trigger: w.trigger, openSink: w.to.open}
+	if err := j.configure(d, RunOptions{Checkpoint: w.checkpoint}); err != nil {
+		return nil, err
+	}
+	j.connector, j.listener = w.to.connector, w.listener
 	return j.start(ctx, plan)
+}
+
+// cannotGrow refuses schema_evolution = 'add': a DataFrame's columns are fixed. A
+// script's statements are planned anew when files bring new ones.
+func cannotGrow(plan logical.Node) (err error) {
+	logical.Walk(plan, func(n logical.Node) bool {
+		scan, ok := n.(*logical.StreamScan)
+		if ok && scan.Stream.Decl != nil && strings.EqualFold(scan.Stream.Decl.Options["schema_evolution"], "add") {
+			err = &connector.OptionError{Key: "schema_evolution", Value: "add", HasValue: true,
+				Reason: "the columns of a DataFrame cannot grow while it runs; declare them, or run the query as a script (OpenScript)"}
+		}
+		return err == nil
+	})
+	return err
 }

@@ -33,6 +33,7 @@ func (x *streamExecution) step(ctx context.Context, want wanted) (ran bool, err 
 		if err != nil {
 			return false, x.inBatch(err)
 		}
+		x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
 		evict := want == dataOrEviction && x.wantsEvictionBatch()
 		if !data && !evict && !x.rewriteOutput {
 			return false, nil

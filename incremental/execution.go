@@ -37,7 +37,11 @@ type incrementalExecution struct {
 // describes it for plan.json.
 func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecution, error) {
 	x := &incrementalExecution{cfg: cfg}
-	analyzed, nodes, err := nameStates(cfg.Plan, cfg.Mode)
+	merged, err := logical.StreamJoins(cfg.Plan)
+	if err != nil {
+		return nil, err
+	}
+	analyzed, nodes, err := nameStates(stateful.StateColumns(merged), cfg.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -160,16 +164,21 @@ func (x *incrementalExecution) unchangedTables(ctx context.Context, entry *check
 			if logged.Name != t.Name {
 				continue
 			}
-			list := make([]connector.FileIdentity, len(logged.Files))
-			for i, f := range logged.Files {
-				list[i] = f.Identity()
-			}
-			if err := firstChanged(ctx, files, list); err != nil {
+			if err := firstChanged(ctx, files, identities(logged.Files)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// identities are what is compared to know whether files changed.
+func identities(files []checkpoint.InputFile) []connector.FileIdentity {
+	out := make([]connector.FileIdentity, len(files))
+	for i, f := range files {
+		out[i] = f.Identity()
+	}
+	return out
 }
 
 // committed tells the states that their new version is believed.
@@ -211,8 +220,9 @@ func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, en
 			run.release()
 		}
 	}()
+	marks := stateful.Watermarks{Late: entry.LateWatermark, Evict: entry.EvictionWatermark}
 	for _, op := range x.operators {
-		inst, err := op.Open(ctx, x.provider, s.last, stateful.Watermarks{Late: entry.LateWatermark, Evict: entry.EvictionWatermark})
+		inst, err := op.Open(ctx, x.provider, s.last, op.At(marks, x.cfg.Location))
 		if err != nil {
 			return nil, fmt.Errorf("state of %s: %w", op.Name(), err)
 		}

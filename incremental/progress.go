@@ -11,22 +11,24 @@ import (
 // Progress reports one micro-batch, in the shape and with the names of Spark's
 // StreamingQueryProgress.
 type Progress struct {
-	ID                     string                    `json:"id"`
-	RunID                  string                    `json:"runId"`
-	Name                   string                    `json:"name,omitempty"`
-	Timestamp              string                    `json:"timestamp"`
-	BatchID                int64                     `json:"batchId"`
-	BatchDuration          int64                     `json:"batchDuration"` // ms
-	NumInputRows           int64                     `json:"numInputRows"`
-	InputRowsPerSecond     Rate                      `json:"inputRowsPerSecond,omitzero"`
-	ProcessedRowsPerSecond Rate                      `json:"processedRowsPerSecond,omitzero"`
-	DurationMs             map[string]int64          `json:"durationMs"`
-	EventTime              map[string]string         `json:"eventTime,omitempty"`
-	StateOperators         []StateOperatorProgress   `json:"stateOperators"`
-	Sources                []SourceProgress          `json:"sources"`
-	Sink                   SinkProgress              `json:"sink"`
-	Warnings               []string                  `json:"warnings,omitempty"`
-	ObservedMetrics        map[string]map[string]any `json:"observedMetrics,omitempty"`
+	ID                     string                  `json:"id"`
+	RunID                  string                  `json:"runId"`
+	Name                   string                  `json:"name,omitempty"`
+	Timestamp              string                  `json:"timestamp"`
+	BatchID                int64                   `json:"batchId"`
+	BatchDuration          int64                   `json:"batchDuration"` // ms
+	NumInputRows           int64                   `json:"numInputRows"`
+	InputRowsPerSecond     Rate                    `json:"inputRowsPerSecond,omitzero"`
+	ProcessedRowsPerSecond Rate                    `json:"processedRowsPerSecond,omitzero"`
+	DurationMs             map[string]int64        `json:"durationMs"`
+	EventTime              map[string]string       `json:"eventTime,omitempty"`
+	StateOperators         []StateOperatorProgress `json:"stateOperators"`
+	Sources                []SourceProgress        `json:"sources"`
+	// NumFutureRows are rows further ahead of the clock than max_future allows.
+	NumFutureRows   int64                     `json:"numFutureRows,omitempty"`
+	Sink            SinkProgress              `json:"sink"`
+	Warnings        []string                  `json:"warnings,omitempty"`
+	ObservedMetrics map[string]map[string]any `json:"observedMetrics,omitempty"`
 }
 
 // Rate is rows per second; one that is not finite is left out of the JSON.

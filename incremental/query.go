@@ -29,6 +29,8 @@ type Config struct {
 	FS      vfs.FS
 	// Checkpoint is the directory that holds everything a restart needs.
 	Checkpoint string
+	// ID is the query id of a new checkpoint; empty: a random one.
+	ID string
 	// Sink opens the output.
 	Sink     func(ctx context.Context, o Output) (connector.Sink, error)
 	SinkName string // for messages and progress
@@ -48,8 +50,10 @@ type Config struct {
 	Clock    Clock
 	Listener Listener
 	Engine   string // version, for the checkpoint's metadata
-	// Retain is how many batches keep their own log files, 0 for 100.
+	// Retain is how many batches keep their own log files, 0 for 100; older ones are
+	// folded into history FoldEvery at a time, 0 for 50.
 	Retain    int
+	FoldEvery int
 	Snapshots checkpoint.SnapshotPolicy
 	// InlineSnapshots joins state files within the batch, not in the background: for
 	// tests that count calls.

@@ -22,7 +22,9 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 			err = errors.Join(err, x.close())
 		}
 	}()
-	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{Retain: cfg.Retain, Engine: cfg.Engine})
+	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{
+		Retain: cfg.Retain, FoldEvery: cfg.FoldEvery, ID: cfg.ID, Engine: cfg.Engine,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +45,8 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 	if x.sink, err = cfg.Sink(ctx, output); err != nil {
 		return nil, err
 	}
-	x.watermarks = newWatermarks(x.exec.analyzed, cfg.Policy)
-	return x, nil
+	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy, cfg.Clock.Now().UnixMicro())
+	return x, err
 }
 
 // recover brings the query to where the last run left it: what was published is

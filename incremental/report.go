@@ -31,6 +31,7 @@ func (x *streamExecution) reportProgress(entry *checkpoint.OffsetEntry, c *check
 		DurationMs:             t.durationMs(),
 		EventTime:              b.run.eventTimes.eventTime(x.watermarks.declared(), entry.EvictionWatermark),
 		StateOperators:         b.run.stateProgress(),
+		NumFutureRows:          b.run.eventTimes.future,
 		Sink:                   SinkProgress{Description: describe(x.sink, x.cfg.SinkName), NumOutputRows: b.rows},
 	}
 	for i, s := range x.sources {

@@ -46,7 +46,8 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 	// If the process dies here, the batch is run again and overwrites what it left.
 	if b.staged != nil {
 		if err := b.staged.Publish(ctx); err != nil {
-			return err
+			// What was decided stays: Discard knows.
+			return errors.Join(err, b.discard())
 		}
 	}
 	// If the process dies here, the sink says it holds the batch: rolled forward.
@@ -248,7 +249,7 @@ func firstChanged(ctx context.Context, files connector.FileSet, logged []connect
 
 // commitEntry is what is written to prepared/N.
 func (b *batchResult) commitEntry(x *streamExecution, entry *checkpoint.OffsetEntry) checkpoint.CommitEntry {
-	maxima, next := x.watermarks.after(b.run.eventTimes.seen())
+	maxima, next := x.watermarks.after(b.run.eventTimes.seen(), entry.Time)
 	c := checkpoint.CommitEntry{
 		Batch: entry.Batch, Offsets: *entry, State: b.state,
 		NextWatermark: next, Maxima: maxima, Inputs: b.inputs,

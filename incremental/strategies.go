@@ -18,8 +18,11 @@ import (
 func (r *batchRun) strategies(s *streamExecution, entry *checkpoint.OffsetEntry) []physical.Strategy {
 	return []physical.Strategy{
 		func(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
-			if scan, ok := n.(*logical.StreamScan); ok {
-				return r.planScan(pl, scan, s, entry)
+			switch x := n.(type) {
+			case *logical.StreamScan:
+				return r.planScan(pl, x, s, entry)
+			case *logical.Scan:
+				return planTable(pl, x, entry)
 			}
 			return nil, nil
 		},
@@ -61,6 +64,29 @@ func rangeUnits(name string, s *streamExecution, entry *checkpoint.OffsetEntry) 
 	}
 }
 
+// planTable reads a bounded table of files as it was when the batch was logged; other
+// tables are left to the batch engine.
+func planTable(pl *physical.Planner, x *logical.Scan, entry *checkpoint.OffsetEntry) (physical.Plan, error) {
+	table, ok := x.Table.(connector.FileTable)
+	if !ok || entry == nil {
+		return nil, nil
+	}
+	for _, logged := range entry.Tables {
+		if logged.Name != x.Name {
+			continue
+		}
+		filters, err := physical.BindAll(x.Filters, x.Full)
+		if err != nil {
+			return nil, err
+		}
+		return physical.NewScan(physical.ScanSpec{
+			Name: x.Name, Schema: x.Table.Schema(), Units: table.At(identities(logged.Files)).Units,
+			Columns: append([]int{}, x.Positions...), Filters: filters, Limit: x.Limit, Ordinal: pl.WantsOrdinal(),
+		})
+	}
+	return nil, nil
+}
+
 // planWatermark observes the event time at a Watermark over a stream.
 func (r *batchRun) planWatermark(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
 	x, ok := n.(*logical.Watermark)
@@ -75,7 +101,13 @@ func (r *batchRun) planWatermark(pl *physical.Planner, n logical.Node) (physical
 	if column < 0 {
 		return nil, fmt.Errorf("bug: the event time of %s is not in its input", x.Label)
 	}
-	return stateful.NewObserve(in, column, x.Label, x.Delay.String(), r.eventTimes), nil
+	ahead, err := streamOption(x, "max_future")
+	if err != nil {
+		return nil, err
+	}
+	return stateful.NewObserve(in, stateful.ObserveSpec{
+		Column: column, Label: x.Label, Delay: x.Delay, MaxFuture: ahead, Observer: r.eventTimes,
+	}), nil
 }
 
 // planStateful plans the nodes that keep state.

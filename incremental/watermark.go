@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // WatermarkPolicy joins the watermarks of several inputs into one.
@@ -39,6 +41,8 @@ func (p WatermarkPolicy) String() string { return [...]string{"min", "max"}[p] }
 type watermarkNode struct {
 	label string
 	delay time.Duration
+	// idleAfter is how long a node without rows holds the others back; 0: for ever.
+	idleAfter time.Duration
 }
 
 // watermarks tracks the largest event time of every Watermark node and derives the
@@ -51,18 +55,46 @@ type watermarks struct {
 	// late judges rows of the next batch, evict removes its state: the watermarks of
 	// the batch before it and of the batch itself.
 	late, evict *int64
+	// seen is the batch time at which each node last had rows; of one that had none in
+	// this process, when it began.
+	seen  map[string]int64
+	began int64
 }
 
-// newWatermarks finds the Watermark nodes of an analyzed plan.
-func newWatermarks(plan logical.Node, policy WatermarkPolicy) *watermarks {
-	w := &watermarks{policy: policy, maxima: map[string]int64{}}
+// newWatermarks finds the Watermark nodes of an analyzed plan. now is in microseconds.
+func newWatermarks(plan logical.Node, policy WatermarkPolicy, now int64) (*watermarks, error) {
+	w := &watermarks{policy: policy, maxima: map[string]int64{}, seen: map[string]int64{}, began: now}
+	var err error
 	logical.Walk(plan, func(n logical.Node) bool {
-		if m, ok := n.(*logical.Watermark); ok && logical.IsStreaming(m) {
-			w.nodes = append(w.nodes, watermarkNode{m.Label, m.Delay})
+		m, ok := n.(*logical.Watermark)
+		if !ok || !logical.IsStreaming(m) {
+			return true
 		}
+		node := watermarkNode{label: m.Label, delay: m.Delay}
+		var optionErr error
+		node.idleAfter, optionErr = streamOption(m, "idle_after")
+		err = errors.Join(err, optionErr)
+		w.nodes = append(w.nodes, node)
 		return true
 	})
-	return w
+	return w, err
+}
+
+// streamOption is a duration among the options of the stream below a Watermark; 0 if it
+// is not set.
+func streamOption(n logical.Node, key string) (d time.Duration, err error) {
+	logical.Walk(n, func(x logical.Node) bool {
+		scan, ok := x.(*logical.StreamScan)
+		if !ok || scan.Stream.Decl == nil || scan.Stream.Decl.Options[key] == "" {
+			return true
+		}
+		text := scan.Stream.Decl.Options[key]
+		if d, err = connector.ParseDuration(text); err != nil || d <= 0 {
+			err = &connector.OptionError{Key: key, Value: text, HasValue: true, Reason: "it takes a duration such as '5 minutes'"}
+		}
+		return err == nil
+	})
+	return d, err
 }
 
 // declared says whether the plan has a watermark at all.
@@ -77,31 +109,57 @@ func (w *watermarks) restore(maxima map[string]int64, late, evict *int64) {
 	w.late, w.evict = late, evict
 }
 
-// after is the maxima and the watermark when a batch has seen the given maxima. The
-// watermark never goes back.
-func (w *watermarks) after(seen map[string]int64) (maxima map[string]int64, next *int64) {
+// after is the maxima and the watermark when a batch at batchTime has seen the given
+// maxima. The watermark never goes back.
+func (w *watermarks) after(seen map[string]int64, batchTime int64) (maxima map[string]int64, next *int64) {
 	maxima = maps.Clone(w.maxima)
 	for label, t := range seen {
+		w.seen[label] = batchTime
 		if old, ok := maxima[label]; !ok || t > old {
 			maxima[label] = t
 		}
 	}
-	next = w.evict
-	if candidate := w.global(maxima); candidate != nil && (next == nil || *candidate > *next) {
-		next = candidate
-	}
-	return maxima, next
+	return maxima, w.forward(w.global(maxima, batchTime))
 }
 
-// global joins the nodes' watermarks by the policy.
-func (w *watermarks) global(maxima map[string]int64) *int64 {
-	var all []int64
+// forward is the larger of the watermark in force and a candidate.
+func (w *watermarks) forward(candidate *int64) *int64 {
+	if candidate == nil || w.evict != nil && *candidate <= *w.evict {
+		return w.evict
+	}
+	return candidate
+}
+
+// passIdle moves the watermark on where a node that held it back has been idle for as
+// long as it may.
+func (w *watermarks) passIdle(now int64) { w.evict = w.forward(w.global(w.maxima, now)) }
+
+// isIdle says whether a node no longer holds the others back.
+func (w *watermarks) isIdle(n watermarkNode, now int64) bool {
+	last, ok := w.seen[n.label]
+	if !ok {
+		last = w.began
+	}
+	return n.idleAfter > 0 && now-last >= n.idleAfter.Microseconds()
+}
+
+// global joins the nodes' watermarks by the policy. While others have rows, idle ones
+// are left out.
+func (w *watermarks) global(maxima map[string]int64, now int64) *int64 {
+	var all, idle []int64
 	for _, n := range w.nodes {
-		if m, ok := maxima[n.label]; ok {
-			all = append(all, m-n.delay.Microseconds())
-		} else if w.policy == MinPolicy {
+		m, known := maxima[n.label]
+		switch t := m - n.delay.Microseconds(); {
+		case known && w.isIdle(n, now):
+			idle = append(idle, t)
+		case known:
+			all = append(all, t)
+		case w.policy == MinPolicy && !w.isIdle(n, now):
 			return nil
 		}
+	}
+	if len(all) == 0 {
+		all = idle
 	}
 	if len(all) == 0 {
 		return nil
@@ -128,6 +186,14 @@ type EventTimeStats struct {
 	max    int64
 	sum    float64
 	n      int64
+	future int64
+}
+
+// Future counts rows too far ahead of the clock to move the watermark.
+func (s *EventTimeStats) Future(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.future += n
 }
 
 // Observe adds rows of one batch: their smallest and largest time, sum and number.

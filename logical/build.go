@@ -1,6 +1,7 @@
 package logical
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -161,10 +162,11 @@ type GroupedData struct {
 }
 
 // Agg computes aggregates for every group. The output is the keys, then the
-// aggregates. Terms may compute with aggregates, as in Sum(a).Div(Count()).
+// aggregates; a window is one key, a struct of start and end. Terms may compute with
+// aggregates, as in Sum(a).Div(Count()).
 func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 	return g.input.then("agg", func(d *DataFrame) (Node, error) {
-		keyed, keys, err := d.groupKeys(g.keys)
+		keyed, keys, shown, err := d.groupKeys(g.keys)
 		if err != nil {
 			return nil, err
 		}
@@ -180,47 +182,108 @@ func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 			}
 			outputs = append(outputs, seen.add(n))
 		}
-		return BuildAggregate(keyed.node, keys, outputs)
+		node, err := BuildAggregate(keyed.node, keys, outputs)
+		if err != nil || len(shown) == len(keys) {
+			return node, err
+		}
+		return withBounds(node, keys, shown), nil
 	})
+}
+
+// withBounds puts the structs of windows in the place of their bounds.
+func withBounds(node Node, keys []expr.Named, shown []shownKey) Node {
+	columns := node.Schema().Columns
+	var list []expr.Named
+	for _, s := range shown {
+		if s.window == "" {
+			list = append(list, expr.Pass(columns[s.at]))
+			continue
+		}
+		list = append(list, expr.As(windowStruct(columns[s.at], columns[s.at+1]), s.window))
+	}
+	for _, c := range columns[len(keys):] {
+		list = append(list, expr.Pass(c))
+	}
+	return NewProject(node, list)
+}
+
+func windowStruct(start, end expr.Expr) expr.Expr {
+	return expr.NewStruct([]string{"start", "end"}, []expr.Expr{start, end})
 }
 
 // Count counts the rows of every group, as column count.
 func (g *GroupedData) Count() *DataFrame { return g.Agg(expr.Func("count").As("count")) }
 
-// groupKeys types grouping terms. A window becomes a Window node below, and two keys,
-// window_start and window_end.
-func (d *DataFrame) groupKeys(terms []expr.Term) (*DataFrame, []expr.Named, error) {
+// shownKey is a grouping key as the result shows it: the one at a position among the
+// keys, or the two from there that are the bounds of a window, under its name.
+type shownKey struct {
+	at     int
+	window string
+}
+
+// groupKeys types grouping terms. A window becomes a Window node below and two keys,
+// its bounds; so does the struct of a window that an earlier grouping made.
+func (d *DataFrame) groupKeys(terms []expr.Term) (*DataFrame, []expr.Named, []shownKey, error) {
 	var keys []expr.Named
+	var shown []shownKey
+	bounds := func(name string, start, end expr.Named) {
+		shown = append(shown, shownKey{len(keys), name})
+		keys = append(keys, start, end)
+	}
 	for _, t := range terms {
 		if t.Err() != nil {
-			return nil, nil, t.Err()
+			return nil, nil, nil, t.Err()
 		}
 		if u, ok := t.Expr.(*expr.Unresolved); ok && u.Window != nil {
-			time, err := d.resolve(expr.Term{Expr: u.Args[0]}, false)
+			w, err := d.window(u)
 			if err != nil {
-				return nil, nil, err
-			}
-			spec := *u.Window
-			if spec.Gap != nil {
-				if spec.Gap, err = d.resolve(expr.Term{Expr: spec.Gap}, false); err != nil {
-					return nil, nil, err
-				}
-			}
-			w, err := AssignWindow(d.node, time, spec, nil)
-			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
 			d = &DataFrame{node: w, reg: d.reg}
-			keys = append(keys, expr.Pass(w.Start), expr.Pass(w.End))
+			bounds(cmp.Or(t.Name, u.Func), expr.Pass(w.Start), expr.Pass(w.End))
 			continue
 		}
 		n, err := d.named(t, false)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
+		if isWindowStruct(n.Expr.Type()) {
+			bounds(n.Name, expr.As(expr.NewField(n.Expr, 0), "window_start"), expr.As(expr.NewField(n.Expr, 1), "window_end"))
+			continue
+		}
+		shown = append(shown, shownKey{at: len(keys)})
 		keys = append(keys, n)
 	}
-	return d, keys, nil
+	return d, keys, shown, nil
+}
+
+// window types the call of a window. The time of one that is over the struct of
+// another is that window's last instant.
+func (d *DataFrame) window(u *expr.Unresolved) (*Window, error) {
+	time, err := d.resolve(expr.Term{Expr: u.Args[0]}, false)
+	if err != nil {
+		return nil, err
+	}
+	if isWindowStruct(time.Type()) {
+		if time, err = expr.NewCall(d.reg, WindowTimeFunction, expr.NewField(time, 1)); err != nil {
+			return nil, err
+		}
+	}
+	spec := *u.Window
+	if spec.Gap != nil {
+		if spec.Gap, err = d.resolve(expr.Term{Expr: spec.Gap}, false); err != nil {
+			return nil, err
+		}
+	}
+	return AssignWindow(d.node, time, spec, nil)
+}
+
+// isWindowStruct says whether a type is that of a window: a struct of two instants,
+// start and end.
+func isWindowStruct(dt arrow.DataType) bool {
+	t, ok := dt.(*arrow.StructType)
+	return ok && t.NumFields() == 2 && t.Field(0).Name == "start" && t.Field(1).Name == "end" &&
+		t.Field(0).Type.ID() == arrow.TIMESTAMP && t.Field(1).Type.ID() == arrow.TIMESTAMP
 }
 
 // AssignWindow checks the shape of a window and assigns it to the rows of input.

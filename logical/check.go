@@ -19,6 +19,10 @@ func Check(n Node, mode connector.OutputMode) error {
 		return &UnsupportedError{What: "output mode complete", Reason: "nothing is aggregated, so the whole result would be every row ever read",
 			Remedy: "use output_mode = 'append'"}
 	}
+	n, err := StreamJoins(n)
+	if err != nil {
+		return err
+	}
 	return check(n, mode, above{})
 }
 
@@ -116,7 +120,7 @@ func hasStreamingAggregate(n Node) bool {
 // ClosingKey is the grouping key whose groups a watermark finishes, if possible one
 // that needs no offset; ok is false if there is none.
 func ClosingKey(a *Aggregate) (key expr.Named, mark EventTime, ok bool) {
-	below := EventTimes(a.Input)
+	below := eventTimes(a.Input)
 	for _, k := range a.Keys {
 		if m, found := markOf(k.Expr, below); found {
 			if !ok || m.Offset == 0 && mark.Offset != 0 || mark.IsStart && !m.IsStart {
@@ -260,8 +264,14 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 		if mode != connector.Append {
 			return refuse("its result cannot be revised", "use output_mode = 'append'")
 		}
-		if j.Kind == AntiJoin || j.Kind == CrossJoin || !HasEquality(j) {
+		if j.Kind == AntiJoin {
 			return refuse("every later row could change the result", "use an inner, left, right, full or semi join with an equality")
+		}
+		if !HasEquality(j) {
+			return refuse("every row would have to be compared with every other", "use an inner, left, right, full or semi join with an equality, such as l.id = r.id")
+		}
+		if isVolatile(j.On) {
+			return refuse("its condition is another whenever it is computed", "compute the random value in a column of one side, in a subquery")
 		}
 		if l, r := JoinBounds(j); waitsForEver(j.Kind, l != nil, r != nil) {
 			return refuse("without a bound in time no row is ever known to have no match",

@@ -86,9 +86,13 @@ func (s idSet) add(n expr.Named) expr.Named {
 	return n
 }
 
-// name is e under a given name; a plain column keeps its ID if it keeps its name.
+// name is e under a given name; a plain column keeps its ID if it keeps its name, and
+// the field of a struct is called as the field.
 func name(e expr.Expr, given string) expr.Named {
 	c, isColumn := e.(*expr.Column)
+	if _, field, ok := expr.FieldOf(e); ok && given == "" {
+		given = field
+	}
 	switch {
 	case isColumn && (given == "" || given == c.Name):
 		return expr.Pass(c)
@@ -319,7 +323,8 @@ func (d *DataFrame) WithWatermark(column string, delay time.Duration) *DataFrame
 	})
 }
 
-// GroupBy groups by terms, of which one may be Window or SessionWindow.
+// GroupBy groups by terms, of which one may be Window or SessionWindow: a key that is
+// a struct of start and end, named window or session_window.
 func (d *DataFrame) GroupBy(terms ...expr.Term) *GroupedData {
 	return &GroupedData{input: d, keys: terms}
 }

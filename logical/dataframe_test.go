@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
@@ -137,19 +140,38 @@ func TestDataFrame(t *testing.T) {
 		"counting groups": {df.GroupBy(col("a")).Count(), `
 			Aggregate keys=[t.a] aggs=[count(*) AS count]
 			  Scan t columns=[a, b, c, ts, ok]`},
-		"windows": {df.GroupBy(expr.Window(col("ts"), hour, 10*time.Minute, -time.Minute), col("a")).Agg(call("count").As("n")).Select(col("window_end"), col("n")), `
-			Project window_end, n
-			  Aggregate keys=[window_start, window_end, t.a] aggs=[count(*) AS n]
-			    Window hop time=t.ts size=1h0m0s slide=10m0s start=-1m0s
-			      Scan t columns=[a, b, c, ts, ok]`},
+		"windows": {df.GroupBy(expr.Window(col("ts"), hour, 10*time.Minute, -time.Minute), col("a")).Agg(call("count").As("n")).Select(col("window.end"), col("n")), `
+			Project field_end(window) AS end, n
+			  Project struct(window_start, window_end) AS window, t.a, n
+			    Aggregate keys=[window_start, window_end, t.a] aggs=[count(*) AS n]
+			      Window hop time=t.ts size=1h0m0s slide=10m0s start=-1m0s
+			        Scan t columns=[a, b, c, ts, ok]`},
+		"windows of windows": {df.GroupBy(col("a"), expr.Window(col("ts"), hour).As("w")).Agg(call("count").As("n")).GroupBy(expr.Window(col("w"), 24*hour)).Agg(call("sum", col("n")).As("n")), `
+			Project struct(window_start, window_end) AS window, n
+			  Aggregate keys=[window_start, window_end] aggs=[sum(n) AS n]
+			    Window tumble time=window_time(field_end(w)) size=24h0m0s
+			      Project t.a, struct(window_start, window_end) AS w, n
+			        Aggregate keys=[t.a, window_start, window_end] aggs=[count(*) AS n]
+			          Window tumble time=t.ts size=1h0m0s
+			            Scan t columns=[a, b, c, ts, ok]`},
+		"windows grouped again": {df.GroupBy(col("a"), expr.Window(col("ts"), hour)).Agg(call("count").As("n")).GroupBy(col("window")).Agg(call("max", col("n")).As("n")), `
+			Project struct(window_start, window_end) AS window, n
+			  Aggregate keys=[field_start(window) AS window_start, field_end(window) AS window_end] aggs=[max(n) AS n]
+			    Project t.a, struct(window_start, window_end) AS window, n
+			      Aggregate keys=[t.a, window_start, window_end] aggs=[count(*) AS n]
+			        Window tumble time=t.ts size=1h0m0s
+			          Scan t columns=[a, b, c, ts, ok]`},
+		"no such field": {df.GroupBy(expr.Window(col("ts"), hour)).Count().Select(col("window.ends")), "error: select: window has no field ends; its type is STRUCT<start TIMESTAMP, end TIMESTAMP>"},
 		"windows of days": {u.GroupBy(expr.Window(col("day"), 24*hour)).Count(), `
-			Aggregate keys=[window_start, window_end] aggs=[count(*) AS count]
-			  Window tumble time=CAST(u.day AS TIMESTAMP) size=24h0m0s
-			    Scan u columns=[a, x, day]`},
+			Project struct(window_start, window_end) AS window, count
+			  Aggregate keys=[window_start, window_end] aggs=[count(*) AS count]
+			    Window tumble time=CAST(u.day AS TIMESTAMP) size=24h0m0s
+			      Scan u columns=[a, x, day]`},
 		"sessions": {df.GroupBy(expr.SessionWindow(col("ts"), col("c"))).Count(), `
-			Aggregate keys=[window_start, window_end] aggs=[count(*) AS count]
-			  Window session time=t.ts gap=t.c
-			    Scan t columns=[a, b, c, ts, ok]`},
+			Project struct(window_start, window_end) AS session_window, count
+			  Aggregate keys=[window_start, window_end] aggs=[count(*) AS count]
+			    Window session time=t.ts gap=t.c
+			      Scan t columns=[a, b, c, ts, ok]`},
 		"case": {df.Select(expr.When(col("ok"), lit(1)).When(col("a").Eq(lit(2)), lit(2.5)).Otherwise(lit(nil)).As("x"), expr.When(col("ok"), lit("y")).As("y")), `
 			Project CASE WHEN t.ok THEN CAST(1 AS DOUBLE) WHEN CAST(t.a AS BIGINT) = 2 THEN 2.5 ELSE CAST(NULL AS DOUBLE) END AS x, CASE WHEN t.ok THEN 'y' END AS y
 			  Scan t columns=[a, b, c, ts, ok]`},
@@ -261,6 +283,34 @@ func TestWatermarkLabels(t *testing.T) {
 		}
 		if got := plan.(*logical.Watermark).Label; got != want {
 			t.Errorf("label %q, want %q", got, want)
+		}
+	}
+}
+
+// TestWatermarkThroughWindowStructs: the struct of a window carries the watermark of
+// its bounds to whatever groups by it, by a field of it, or by a window over it.
+func TestWatermarkThroughWindowStructs(t *testing.T) {
+	t.Parallel()
+	hourly := streamFrame("s").WithWatermark("ts", time.Minute).
+		GroupBy(expr.Window(col("ts"), time.Hour), col("a")).Agg(call("count").As("n"))
+	for name, df := range map[string]*logical.DataFrame{
+		"window":          hourly.GroupBy(col("window")).Agg(call("max", col("n")).As("n")),
+		"field":           hourly.GroupBy(col("window.end")).Agg(call("max", col("n")).As("n")),
+		"passed on":       hourly.Select(col("window").As("w"), col("n")).GroupBy(col("w")).Count(),
+		"window over one": hourly.GroupBy(expr.Window(col("window"), 24*time.Hour)).Count(),
+	} {
+		plan, err := df.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := logical.Check(plan, connector.Append); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for id := range logical.EventTimes(plan) {
+			c := plan.Schema().Columns[plan.Schema().Index(id)]
+			if c.DataType.ID() != arrow.TIMESTAMP {
+				t.Errorf("%s: %s of type %s is called event time", name, c, c.DataType)
+			}
 		}
 	}
 }

@@ -18,6 +18,10 @@ type EventTime struct {
 	Offset int64 // microseconds
 	// IsStart is set for a session's start, from which its end cannot be told.
 	IsStart bool
+	// pair is set for the struct of a window's start and end; the other fields are then
+	// those of its end, and start is the mark of its start.
+	pair  bool
+	start *EventTime
 }
 
 // EventTimeKind is raw time or a window's bound.
@@ -33,21 +37,32 @@ const (
 // column itself, the bounds of windows over it, and what passes them through
 // projections, aliases, unions, grouping keys and joins.
 func EventTimes(n Node) map[expr.ID]EventTime {
+	marks := eventTimes(n)
+	for id, m := range marks {
+		if m.pair {
+			delete(marks, id) // only its fields are times
+		}
+	}
+	return marks
+}
+
+// eventTimes is EventTimes with the structs of windows, whose fields are times.
+func eventTimes(n Node) map[expr.ID]EventTime {
 	marks := map[expr.ID]EventTime{}
 	switch x := n.(type) {
 	case *Watermark:
 		inherit(marks, x.Input)
 		marks[x.Column] = EventTime{Kind: RawTime, Label: x.Label, Delay: x.Delay}
 	case *Window:
-		below := EventTimes(x.Input)
+		below := eventTimes(x.Input)
 		inherit(marks, x.Input)
 		if m, ok := markOf(x.Time, below); ok {
 			windowMarks(marks, x, m)
 		}
 	case *Project:
-		named(marks, x.Columns, EventTimes(x.Input))
+		named(marks, x.Columns, eventTimes(x.Input))
 	case *Aggregate:
-		named(marks, x.Keys, EventTimes(x.Input))
+		named(marks, x.Keys, eventTimes(x.Input))
 	case *Union:
 		unionMarks(marks, x)
 	case *Scan, *StreamScan, *Values:
@@ -65,7 +80,7 @@ func EventTimes(n Node) map[expr.ID]EventTime {
 }
 
 func inherit(marks map[expr.ID]EventTime, n Node) {
-	for id, m := range EventTimes(n) {
+	for id, m := range eventTimes(n) {
 		marks[id] = m
 	}
 }
@@ -80,21 +95,52 @@ func windowMarks(marks map[expr.ID]EventTime, w *Window, m EventTime) {
 	marks[w.Start.ID] = EventTime{Kind: WindowTime, Label: m.Label, Delay: m.Delay, Offset: w.Spec.Size}
 }
 
-// markOf is the mark of an expression: of a column, of a name for one, or of
-// window_time over one.
+// markOf is the mark of an expression that is a time: of a column, of a name for one,
+// of window_time over one, or of a bound taken out of the struct of a window.
 func markOf(e expr.Expr, below map[expr.ID]EventTime) (EventTime, bool) {
-	switch x := e.(type) {
-	case *expr.Column:
-		m, ok := below[x.ID]
-		return m, ok
-	case *expr.Call:
-		if x.Func.Name == WindowTimeFunction && len(x.Args) == 1 {
-			m, ok := markOf(x.Args[0], below)
-			m.Kind = RawTime
-			return m, ok
+	m, ok := anyMark(e, below)
+	return m, ok && !m.pair
+}
+
+// anyMark is markOf that knows the structs of windows, too.
+func anyMark(e expr.Expr, below map[expr.ID]EventTime) (EventTime, bool) {
+	x, ok := e.(*expr.Call)
+	if !ok {
+		c, ok := e.(*expr.Column)
+		if !ok {
+			return EventTime{}, false
 		}
+		m, ok := below[c.ID]
+		return m, ok
+	}
+	if of, field, ok := expr.FieldOf(x); ok {
+		m, ok := anyMark(of, below)
+		return m.bound(field), ok && m.pair
+	}
+	switch {
+	case x.Func.Name == WindowTimeFunction && len(x.Args) == 1:
+		m, ok := markOf(x.Args[0], below)
+		m.Kind = RawTime
+		return m, ok
+	case x.Func.Name == expr.StructName && len(x.Args) == 2:
+		start, ok1 := markOf(x.Args[0], below)
+		m, ok2 := markOf(x.Args[1], below)
+		m.pair, m.start = true, &start
+		return m, ok1 && ok2 && start.Kind == m.Kind && m.Kind != RawTime && m.Offset == 0 && !m.IsStart
 	}
 	return EventTime{}, false
+}
+
+// bound is the mark of one field of the struct of a window.
+func (t EventTime) bound(field string) EventTime {
+	if !t.pair {
+		return EventTime{}
+	}
+	if field == "start" {
+		return *t.start
+	}
+	t.pair, t.start = false, nil
+	return t
 }
 
 // WindowTimeFunction is the scalar function over a window's end that gives its last
@@ -103,7 +149,7 @@ const WindowTimeFunction = "window_time"
 
 func named(marks map[expr.ID]EventTime, columns []expr.Named, below map[expr.ID]EventTime) {
 	for _, c := range columns {
-		if m, ok := markOf(c.Expr, below); ok {
+		if m, ok := anyMark(c.Expr, below); ok {
 			marks[c.ID] = m
 		}
 	}
@@ -116,11 +162,11 @@ func unionMarks(marks map[expr.ID]EventTime, u *Union) {
 		var mark EventTime
 		everywhere := true
 		for k, in := range u.Inputs {
-			m, ok := EventTimes(in)[in.Schema().Columns[i].ID]
+			m, ok := eventTimes(in)[in.Schema().Columns[i].ID]
 			if k == 0 {
 				mark = m
 			}
-			everywhere = everywhere && ok && m.Kind == mark.Kind && m.Offset == mark.Offset && m.IsStart == mark.IsStart
+			everywhere = everywhere && ok && !m.pair && m.Kind == mark.Kind && m.Offset == mark.Offset && m.IsStart == mark.IsStart
 			mark.Delay = max(mark.Delay, m.Delay)
 		}
 		if everywhere {

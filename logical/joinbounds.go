@@ -15,6 +15,24 @@ type JoinBound struct {
 	Time   expr.Expr // over the columns of the row's side, TIMESTAMP
 	Offset int64
 	Mark   EventTime // of the watermark that passes it
+	// Range is set if a range of times bounds the row, not an equality: rows up to
+	// Offset behind the watermark may still come out of the join.
+	Range bool
+	// Days is set if Offset counts days, which are not all of one length in a time zone
+	// with summer time.
+	Days bool
+}
+
+// zoneSlack is the most by which days of a time zone add up to another length than in
+// UTC.
+const zoneSlack = columnar.MicrosPerDay
+
+// OffsetIn is Offset, longer where days count and the session's time zone is not UTC.
+func (b *JoinBound) OffsetIn(utc bool) int64 {
+	if b.Days && !utc {
+		return b.Offset + zoneSlack
+	}
+	return b.Offset
 }
 
 // JoinBounds finds how long the rows of each side of a join must be kept; nil: for
@@ -22,115 +40,201 @@ type JoinBound struct {
 // condition bounds the other side's event time by the row's, as in
 // r.ts <= l.ts + INTERVAL '1 hour'.
 func JoinBounds(j *Join) (left, right *JoinBound) {
-	l, r := EventTimes(j.Left), EventTimes(j.Right)
-	for _, c := range expr.Conjuncts(j.On) {
-		op, a, b, ok := acrossSides(c, j.Left.Schema(), j.Right.Schema())
-		if !ok {
-			continue
+	l, r := eventTimes(j.Left), eventTimes(j.Right)
+	for _, k := range PartsOf(j).Keys {
+		mark, marked := closingMark(k.Left, l)
+		if !marked {
+			mark, marked = closingMark(k.Right, r)
 		}
-		switch op {
-		case "=":
-			mark, marked := markOf(a, l)
-			if !marked {
-				mark, marked = markOf(b, r)
+		if marked {
+			return &JoinBound{Time: k.Left, Offset: mark.Offset, Mark: mark}, &JoinBound{Time: k.Right, Offset: mark.Offset, Mark: mark}
+		}
+	}
+	for _, c := range expr.Conjuncts(j.On) {
+		for _, x := range timeRanges(c, j.Left.Schema(), j.Right.Schema()) {
+			if x.leftLater {
+				left = x.bound(left, x.left, x.right, r)
+			} else {
+				right = x.bound(right, x.right, x.left, l)
 			}
-			if marked && mark.Kind != SessionTime {
-				left, right = &JoinBound{a, mark.Offset, mark}, &JoinBound{b, mark.Offset, mark}
-				return left, right
-			}
-		case ">", ">=": // left >= right: bounds the right side's time for a left row
-			left = rangeBound(left, a, b, r, op == ">")
-		case "<", "<=":
-			right = rangeBound(right, b, a, l, op == "<")
 		}
 	}
 	return left, right
 }
 
-// HasEquality says whether the condition of a join equates something of both sides.
-func HasEquality(j *Join) bool {
-	for _, c := range expr.Conjuncts(j.On) {
-		if op, _, _, ok := acrossSides(c, j.Left.Schema(), j.Right.Schema()); ok && op == "=" {
+// closingMark is the mark of a key by whose value rows are finished.
+func closingMark(key expr.Expr, marks map[expr.ID]EventTime) (EventTime, bool) {
+	m, ok := markOf(key, marks)
+	return m, ok && !m.IsStart && key.Type().ID() == arrow.TIMESTAMP
+}
+
+// timeRange is later + plus >= earlier, or > if strict, of times of the two sides.
+type timeRange struct {
+	left, right expr.Expr
+	leftLater   bool
+	plus        int64 // microseconds
+	strict      bool
+	days        bool
+}
+
+// bound is the bound of rows of the side of own, given one that is known already. The
+// other side's event time is at most own plus x.plus, so no row to come matches once the
+// watermark is beyond that, or there if equal is no match. Of bounds by one time the
+// tightest counts, else the first.
+func (x timeRange) bound(known *JoinBound, own, other expr.Expr, marks map[expr.ID]EventTime) *JoinBound {
+	mark, ok := markOf(other, marks)
+	if !ok || mark.Kind != RawTime {
+		return known
+	}
+	b := &JoinBound{Time: own, Offset: x.plus, Mark: mark, Range: true, Days: x.days}
+	if !x.strict {
+		b.Offset++
+	}
+	if known != nil && (known.Time.String() != own.String() || known.Offset <= b.Offset) {
+		return known
+	}
+	return b
+}
+
+// timeRanges reads a comparison of times of both sides, linear in them: l.ts >= r.ts -
+// INTERVAL '1 hour' or l.ts - r.ts < INTERVAL '5 minutes', written in any arrangement. An
+// equality is two ranges.
+func timeRanges(e expr.Expr, left, right *Schema) []timeRange {
+	op, a, b, ok := comparison(e)
+	if !ok {
+		return nil
+	}
+	var f linear
+	if !f.add(a, 1) || !f.add(b, -1) || len(f.terms) != 2 {
+		return nil
+	}
+	l, r := f.terms[0], f.terms[1]
+	if isOver(r.time, left) {
+		l, r = r, l
+	}
+	if !isOver(l.time, left) || !isOver(r.time, right) || l.sign+r.sign != 0 || l.sign != 1 && l.sign != -1 {
+		return nil
+	}
+	if l.sign < 0 {
+		op, f.plus = turnedAround[op], -f.plus
+	}
+	// left - right + plus, compared with zero.
+	x := timeRange{left: l.time, right: r.time, strict: op == "<" || op == ">", days: f.days}
+	leftLater, rightLater := x, x
+	leftLater.leftLater, leftLater.plus = true, f.plus
+	rightLater.plus = -f.plus
+	switch op {
+	case ">", ">=":
+		return []timeRange{leftLater}
+	case "<", "<=":
+		return []timeRange{rightLater}
+	}
+	return []timeRange{leftLater, rightLater}
+}
+
+// comparison reads a comparison, or the negation of one.
+func comparison(e expr.Expr) (op string, a, b expr.Expr, ok bool) {
+	c, isCall := e.(*expr.Call)
+	if !isCall {
+		return "", nil, nil, false
+	}
+	if c.Func.Name == "not" && len(c.Args) == 1 {
+		op, a, b, ok = comparison(c.Args[0])
+		op, known := negated[op]
+		return op, a, b, ok && known
+	}
+	if _, ok = turnedAround[c.Func.Name]; !ok || len(c.Args) != 2 {
+		return "", nil, nil, false
+	}
+	return c.Func.Name, c.Args[0], c.Args[1], true
+}
+
+var (
+	turnedAround = map[string]string{"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+	negated      = map[string]string{"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
+)
+
+// linear is a sum of times, each with a factor, and a constant length.
+type linear struct {
+	terms []timeTerm
+	plus  int64 // microseconds
+	days  bool  // plus counts days
+}
+
+type timeTerm struct {
+	time expr.Expr // TIMESTAMP, not a sum itself
+	sign int64
+}
+
+// add adds e, a TIMESTAMP or an INTERVAL, times sign. It is false where e is not
+// linear.
+func (f *linear) add(e expr.Expr, sign int64) bool {
+	if l, ok := e.(*expr.Literal); ok {
+		return f.addLength(l, sign)
+	}
+	if c, ok := e.(*expr.Call); ok {
+		switch name := c.Func.Name; {
+		case name == "+" && len(c.Args) == 2:
+			return f.add(c.Args[0], sign) && f.add(c.Args[1], sign)
+		case name == "-" && len(c.Args) == 2:
+			return f.add(c.Args[0], sign) && f.add(c.Args[1], -sign)
+		case name == "-" && len(c.Args) == 1:
+			return f.add(c.Args[0], -sign)
+		case name == "*" && len(c.Args) == 2:
+			if n, ok := wholeNumber(c.Args[1]); ok {
+				return f.add(c.Args[0], sign*n)
+			}
+			n, ok := wholeNumber(c.Args[0])
+			return ok && f.add(c.Args[1], sign*n)
+		}
+	}
+	if e.Type().ID() != arrow.TIMESTAMP {
+		return false
+	}
+	for i, t := range f.terms {
+		if t.time.String() == e.String() {
+			if f.terms[i].sign += sign; f.terms[i].sign == 0 {
+				f.terms = append(f.terms[:i], f.terms[i+1:]...)
+			}
 			return true
 		}
 	}
-	return false
+	f.terms = append(f.terms, timeTerm{e, sign})
+	return true
 }
 
-// acrossSides takes a comparison apart that has one side of the join on each side,
-// turned so that left's comes first.
-func acrossSides(e expr.Expr, left, right *Schema) (op string, l, r expr.Expr, ok bool) {
-	c, isCall := e.(*expr.Call)
-	if !isCall || len(c.Args) != 2 {
-		return "", nil, nil, false
+// addLength adds an INTERVAL of fixed length.
+func (f *linear) addLength(l *expr.Literal, times int64) bool {
+	v, ok := l.Value.(*array.MonthDayNanoInterval)
+	if !ok || l.IsNull() || v.Value(0).Months != 0 {
+		return false
 	}
-	turned, isComparison := turnedAround[c.Func.Name]
-	if !isComparison {
-		return "", nil, nil, false
-	}
-	of := func(e expr.Expr, s *Schema) bool {
-		ids := expr.Columns(e)
-		return len(ids) > 0 && s.Has(ids...)
-	}
-	switch a, b := c.Args[0], c.Args[1]; {
-	case of(a, left) && of(b, right):
-		return c.Func.Name, a, b, true
-	case of(a, right) && of(b, left):
-		return turned, b, a, true
-	}
-	return "", nil, nil, false
+	f.plus += times * (int64(v.Value(0).Days)*columnar.MicrosPerDay + v.Value(0).Nanoseconds/1000)
+	f.days = f.days || v.Value(0).Days != 0
+	return true
 }
 
-var turnedAround = map[string]string{"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
-// rangeBound reads own >= other, the other side's event time being marked in marks. Of
-// several conditions the first counts.
-func rangeBound(known *JoinBound, own, other expr.Expr, marks map[expr.ID]EventTime, strict bool) *JoinBound {
-	if known != nil || own.Type().ID() != arrow.TIMESTAMP {
-		return known
+// wholeNumber reads a literal, perhaps cast, of a small whole number.
+func wholeNumber(e expr.Expr) (int64, bool) {
+	if c, ok := e.(*expr.Cast); ok && columnar.IsInteger(c.To) {
+		e = c.Input
 	}
-	time, plus, ok := shifted(own)
-	if !ok {
-		return nil
+	l, ok := e.(*expr.Literal)
+	if !ok || l.IsNull() {
+		return 0, false
 	}
-	event, minus, ok := shifted(other)
-	if !ok {
-		return nil
+	var n int64
+	switch v := l.Value.(type) {
+	case *array.Int8:
+		n = int64(v.Value(0))
+	case *array.Int16:
+		n = int64(v.Value(0))
+	case *array.Int32:
+		n = int64(v.Value(0))
+	case *array.Int64:
+		n = v.Value(0)
+	default:
+		return 0, false
 	}
-	mark, ok := markOf(event, marks)
-	if !ok || mark.Kind != RawTime {
-		return nil
-	}
-	// event <= time + plus - minus: no later row has an event at or before the watermark.
-	offset := plus - minus
-	if strict {
-		offset--
-	}
-	return &JoinBound{time, offset, mark}
-}
-
-// shifted reads time, time + INTERVAL and time - INTERVAL, of fixed length.
-func shifted(e expr.Expr) (time expr.Expr, us int64, ok bool) {
-	c, isCall := e.(*expr.Call)
-	if !isCall || len(c.Args) != 2 || c.Func.Name != "+" && c.Func.Name != "-" {
-		return e, 0, true
-	}
-	base, interval := c.Args[0], c.Args[1]
-	if c.Func.Name == "+" && base.Type().ID() != arrow.TIMESTAMP {
-		base, interval = interval, base
-	}
-	l, isLiteral := interval.(*expr.Literal)
-	if !isLiteral || base.Type().ID() != arrow.TIMESTAMP {
-		return nil, 0, false
-	}
-	v, isInterval := l.Value.(*array.MonthDayNanoInterval)
-	if !isInterval || l.IsNull() || v.Value(0).Months != 0 {
-		return nil, 0, false
-	}
-	length := int64(v.Value(0).Days)*columnar.MicrosPerDay + v.Value(0).Nanoseconds/1000
-	if c.Func.Name == "-" {
-		length = -length
-	}
-	time, us, ok = shifted(base)
-	return time, us + length, ok
+	return n, -1<<20 < n && n < 1<<20
 }

@@ -2,6 +2,7 @@ package logical_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql"
 )
 
@@ -100,6 +102,10 @@ func closing(plan logical.Node) string {
 }
 
 func joinBounds(plan logical.Node) string {
+	plan, err := logical.StreamJoins(plan)
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
 	var join *logical.Join
 	logical.Walk(plan, func(n logical.Node) bool {
 		if j, ok := n.(*logical.Join); ok && join == nil {
@@ -129,6 +135,7 @@ func refreshed(t *testing.T, plan logical.Node) string {
 	if again := logical.Format(fresh); again != text {
 		t.Errorf("refreshed it is another plan:\n%s\n%s", text, again)
 	}
+	unchanged(t, plan)
 	mine := map[any]bool{}
 	logical.Walk(plan, func(n logical.Node) bool {
 		for _, c := range n.Schema().Columns {
@@ -146,6 +153,37 @@ func refreshed(t *testing.T, plan logical.Node) string {
 		return true
 	})
 	return text
+}
+
+// unchanged checks that rewriting which changes nothing gives the same pointer, and
+// that every node rebuilt from its own parts is the same node.
+func unchanged(t *testing.T, plan logical.Node) {
+	t.Helper()
+	keep := func(n logical.Node) (logical.Node, error) { return n, nil }
+	if n, err := logical.Transform(plan, keep); err != nil || n != plan {
+		t.Errorf("Transform made another plan, or %v", err)
+	}
+	if n, err := logical.TransformDown(plan, keep); err != nil || n != plan {
+		t.Errorf("TransformDown made another plan, or %v", err)
+	}
+	stop := errors.New("stop")
+	fail := func(logical.Node) (logical.Node, error) { return nil, stop }
+	if _, err := logical.Transform(plan, fail); !errors.Is(err, stop) {
+		t.Errorf("the error became %v", err)
+	}
+	logical.Walk(plan, func(n logical.Node) bool {
+		if m, err := logical.TransformExprs(n, func(e expr.Expr) (expr.Expr, error) { return e, nil }); err != nil || m != n {
+			t.Errorf("TransformExprs made another %s, or %v", n, err)
+		}
+		m := n.WithChildren(n.Children())
+		if exprs := n.Exprs(); len(exprs) > 0 {
+			m = m.WithExprs(exprs)
+		}
+		if m.String() != n.String() || m.Schema().String() != n.Schema().String() {
+			t.Errorf("rebuilt %s is %s", n, m)
+		}
+		return true
+	})
 }
 
 // sound checks that n uses only columns of its inputs.

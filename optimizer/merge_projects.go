@@ -1,6 +1,8 @@
 package optimizer
 
 import (
+	"slices"
+
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 )
@@ -47,7 +49,8 @@ func isIdentity(p *logical.Project) bool {
 }
 
 // mayInline says whether the expressions of a projection can replace its columns in
-// exprs: columns and literals always, others if used once and not volatile.
+// exprs: columns, literals and structs of them always, others if used once and not
+// volatile.
 func mayInline(exprs []expr.Expr, columns []expr.Named) bool {
 	uses := map[expr.ID]int{}
 	for _, e := range exprs {
@@ -59,8 +62,7 @@ func mayInline(exprs []expr.Expr, columns []expr.Named) bool {
 		})
 	}
 	for _, c := range columns {
-		switch c.Expr.(type) {
-		case *expr.Column, *expr.Literal:
+		if isPlain(c.Expr) || isStruct(c.Expr) && !slices.ContainsFunc(c.Expr.Children(), isComputed) {
 			continue
 		}
 		if uses[c.ID] > 1 || isVolatile(c.Expr) {
@@ -69,3 +71,14 @@ func mayInline(exprs []expr.Expr, columns []expr.Named) bool {
 	}
 	return true
 }
+
+// isPlain says whether e costs nothing: a column or a constant.
+func isPlain(e expr.Expr) bool {
+	switch e.(type) {
+	case *expr.Column, *expr.Literal:
+		return true
+	}
+	return false
+}
+
+func isComputed(e expr.Expr) bool { return !isPlain(e) }

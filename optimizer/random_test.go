@@ -69,9 +69,12 @@ func compareRules(t *testing.T, data []dataset, plan logical.Node) (ran int, pro
 		for i, n := range plans {
 			got, err := run(t, over(t, n, set))
 			diff := ""
-			if err != nil {
+			switch {
+			case err != nil && failsAlone(t, over(t, plan, set)):
+				continue
+			case err != nil:
 				diff = err.Error()
-			} else {
+			default:
 				diff = columnartest.Diff(want, got, columnartest.DiffOptions{ULP: 4})
 			}
 			if diff != "" {
@@ -81,6 +84,24 @@ func compareRules(t *testing.T, data []dataset, plan logical.Node) (ran int, pro
 		}
 	}
 	return ran, ""
+}
+
+// failsAlone says whether an input of a join or set operation fails when it is run by
+// itself: which side is read first, and whether the other is read at all if that one is
+// empty, depends on the operator.
+func failsAlone(t *testing.T, plan logical.Node) bool {
+	t.Helper()
+	found := false
+	logical.Walk(plan, func(n logical.Node) bool {
+		for _, c := range n.Children() {
+			if len(n.Children()) == 2 && !found {
+				_, err := run(t, c)
+				found = err != nil
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // randomQuery is a query over tables t and u, the same for the same seed.

@@ -3,6 +3,7 @@ package optimizer
 import (
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -12,8 +13,8 @@ import (
 
 // Simplify applies the laws of three-valued logic: AND and OR are flattened, TRUE,
 // FALSE and repeated operands drop out, NOT moves into comparisons, CASE loses
-// branches that cannot be taken, IN its repeated items; a condition that is always true
-// goes.
+// branches that cannot be taken, IN its repeated items; the field of a struct made for it
+// is what it was made of; a condition that is always true goes.
 var Simplify Rule = rule{"simplify", func(n logical.Node) (logical.Node, error) {
 	m, err := rewriteExprs(n, simplify)
 	if err != nil {
@@ -73,6 +74,7 @@ func simplify(e expr.Expr) expr.Expr {
 		if x.Func.Name == "not" {
 			return simplifyNot(x)
 		}
+		return simplifyField(x)
 	case *expr.Case:
 		return simplifyCase(x)
 	case *expr.In:
@@ -219,6 +221,28 @@ func call(name string, fallback expr.Expr, args ...expr.Expr) expr.Expr {
 		return fallback
 	}
 	return e
+}
+
+// simplifyField takes the field of a struct made right there.
+func simplifyField(c *expr.Call) expr.Expr {
+	of, name, ok := expr.FieldOf(c)
+	if !ok || !isStruct(of) {
+		return c
+	}
+	made := of.(*expr.Call)
+	if at, matches := columnar.Lookup(structFields(made), name); matches == 1 {
+		return made.Args[at]
+	}
+	return c
+}
+
+func isStruct(e expr.Expr) bool {
+	c, ok := e.(*expr.Call)
+	return ok && c.Func.Name == expr.StructName
+}
+
+func structFields(e expr.Expr) *arrow.Schema {
+	return arrow.NewSchema(e.Type().(*arrow.StructType).Fields(), nil)
 }
 
 // simplifyIn drops repeated items; IN with a single item is a comparison.

@@ -22,7 +22,8 @@ const (
 // PartialAggregate aggregates what each of its Readers is given and returns keys and
 // states (AggregateSpec.StateSchema), to be merged by what is above: the same key may
 // come several times, also from one Reader. Where grouping hardly reduces the rows it
-// steps aside and only gives each row the form of a state. It returns nothing for no rows.
+// steps aside and only gives each row the form of a state. Text keys may be
+// dictionary-encoded. It returns nothing for no rows.
 type PartialAggregate struct {
 	unaryPlan
 	Spec *AggregateSpec

@@ -242,12 +242,12 @@ bob          NULL`,
 			},
 			"",
 			`
-window_start:timestamp  window_end:timestamp  channel:varchar  n:bigint
-2024-01-01T12:00:00Z  2024-01-01T12:00:10Z  web              2
-2024-01-01T12:00:10Z  2024-01-01T12:00:20Z  app              1
-2024-01-01T12:00:30Z  2024-01-01T12:00:40Z  web              1
-2024-01-01T12:00:40Z  2024-01-01T12:00:50Z  NULL             1
-2024-01-01T12:01:40Z  2024-01-01T12:01:50Z  web              1`,
+window:struct<start timestamp, end timestamp>  channel:varchar  n:bigint
+{"start":"2024-01-01T12:00:00Z","end":"2024-01-01T12:00:10Z"}  web              2
+{"start":"2024-01-01T12:00:10Z","end":"2024-01-01T12:00:20Z"}  app              1
+{"start":"2024-01-01T12:00:30Z","end":"2024-01-01T12:00:40Z"}  web              1
+{"start":"2024-01-01T12:00:40Z","end":"2024-01-01T12:00:50Z"}  NULL             1
+{"start":"2024-01-01T12:01:40Z","end":"2024-01-01T12:01:50Z"}  web              1`,
 		},
 		{
 			"session windows",
@@ -256,10 +256,10 @@ window_start:timestamp  window_end:timestamp  channel:varchar  n:bigint
 			},
 			"",
 			`
-window_start:timestamp  window_end:timestamp  who:varchar  n:bigint
-2024-01-01T12:00:01Z  2024-01-01T12:01:10Z  ann          3
-2024-01-01T12:00:04Z  2024-01-01T12:01:01Z  bob          2
-2024-01-01T12:01:40Z  2024-01-01T12:02:10Z  ann          1`,
+session_window:struct<start timestamp, end timestamp>  who:varchar  n:bigint
+{"start":"2024-01-01T12:00:01Z","end":"2024-01-01T12:01:10Z"}  ann          3
+{"start":"2024-01-01T12:00:04Z","end":"2024-01-01T12:01:01Z"}  bob          2
+{"start":"2024-01-01T12:01:40Z","end":"2024-01-01T12:02:10Z"}  ann          1`,
 		},
 	}
 	for _, c := range cases {
@@ -573,4 +573,25 @@ func benchmark(b *testing.B, p physical.Plan, rows int) {
 		}
 	}
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+// TestAllocations pins what a batch costs: nothing is allocated per row.
+func TestAllocations(t *testing.T) {
+	const rows, batches = 100 * columnar.DefaultBatchRows, 100
+	scan := physicaltest.Scan(t, numbers(t, rows, 100))
+	filter := must[*physical.Filter](t)(physical.NewFilter(scan, bind(t, scan.Schema(), col("g").Lt(lit(int64(50))))))
+	p := aggregate(t, filter, false, []expr.Term{col("s")}, []expr.Term{fn("count").As("n"), fn("sum", col("i")).As("si")})
+	ec := &physical.ExecContext{Mem: columnar.NewPool()}
+	allocs := testing.AllocsPerRun(3, func() {
+		out, err := physical.Collect(context.Background(), p, ec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range out {
+			b.Release()
+		}
+	})
+	if perBatch := allocs / batches; perBatch > 120 {
+		t.Errorf("%.0f allocations a batch", perBatch)
+	}
 }

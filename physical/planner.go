@@ -59,6 +59,10 @@ func (pl *Planner) PlanSame(n logical.Node) (Plan, error) { return pl.plan(n, pl
 // column. A strategy that does not give it has the rows numbered in arrival order.
 func (pl *Planner) WantsOrdinal() bool { return pl.want.ordinal }
 
+// WantsOrder says whether the node being planned is asked for an order of rows that does
+// not depend on timing.
+func (pl *Planner) WantsOrder() bool { return pl.want.ordered }
+
 // RawSessions says that the parent of w merges its sessions itself: w then only gives
 // each row its own bounds.
 func (pl *Planner) RawSessions(w *logical.Window) { pl.sessions[w] = true }

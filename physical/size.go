@@ -53,3 +53,7 @@ func textBytes(d arrow.ArrayData) int64 {
 	o := offsets(d)
 	return int64(o[d.Len()] - o[0])
 }
+
+// BatchBytes is about how much memory the rows of b take; a dictionary counts with its
+// codes only.
+func BatchBytes(b arrow.RecordBatch) int64 { return batchBytes(b) }

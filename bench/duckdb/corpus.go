@@ -13,6 +13,8 @@ type statement struct {
 	sql     string
 	duckdb  string // where DuckDB spells it otherwise
 	differs string // the entry of differences.md that says why the engines differ
+	missing string // the entry of differences.md for what Tidemill cannot do yet
+	fails   bool   // both engines refuse it
 }
 
 func (s statement) String() string { return fmt.Sprintf("%s:%d", s.file, s.line) }
@@ -24,7 +26,8 @@ func (s statement) ordered() bool { return orderBy.MatchString(s.sql) }
 
 // parseCorpus splits a file into statements, each ending with a semicolon at the end
 // of a line. Lines before a statement may say `-- duckdb: SQL`, the same in DuckDB's
-// words, and `-- differs: NAME`.
+// words; `-- differs: NAME`, the results differ on purpose; `-- missing: NAME`, Tidemill
+// has no such feature yet; `-- fails`, both engines refuse it.
 func parseCorpus(file, text string) ([]statement, error) {
 	var all []statement
 	current := statement{file: file}
@@ -40,6 +43,10 @@ func parseCorpus(file, text string) ([]statement, error) {
 			if name, ok := strings.CutPrefix(comment, "differs:"); ok {
 				current.differs = strings.TrimSpace(name)
 			}
+			if name, ok := strings.CutPrefix(comment, "missing:"); ok {
+				current.missing = strings.TrimSpace(name)
+			}
+			current.fails = current.fails || comment == "fails"
 			continue
 		}
 		if line == "" {

@@ -40,6 +40,8 @@ type leafWriter struct {
 	stats      extremes
 	dict       *dictionaryWriter // nil: values are plain
 	kept       *dictionaryWriter // given up, but earlier pages of the chunk use it
+	numbers    *valueDictionary  // of numbers; nil: values are plain
+	numbersOff bool              // given up for this chunk
 	noDict     bool
 
 	// The chunk being filled.
@@ -106,9 +108,24 @@ func (w *leafWriter) begin() {
 	w.chunkStats.reset()
 	w.dict, w.kept = nil, nil
 	w.compression, w.decided = w.wanted, false
+	w.numbersOff = w.noDict || w.numberSize() == 0
+	if w.numbers != nil {
+		w.numbers.reset()
+	}
 	if !w.noDict && (w.typ.ID() == arrow.STRING || w.typ.ID() == arrow.BINARY) {
 		w.dict = newDictionaryWriter()
 	}
+}
+
+// numberSize is the size of a number that may be coded, 0 if it may not.
+func (w *leafWriter) numberSize() int {
+	switch w.physical {
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
+	}
+	return 0
 }
 
 // appendFlat appends the rows of a column that is not nested.
@@ -559,12 +576,28 @@ func (w *leafWriter) encodePage() ([]byte, format.Encoding, error) {
 	case w.physical == format.Boolean:
 		b = appendPackedBools(b, w.values)
 		w.plainPages++
+	case w.codeNumbers():
+		encoding = format.RLEDictionary
+		b, err = appendCodes(b, w.numbers.codes, len(w.numbers.values))
+		w.codePages++
 	default:
 		b = append(b, w.values...)
 		w.plainPages++
 	}
 	w.scratch = b
 	return b, encoding, err
+}
+
+// codeNumbers codes the page's numbers if they are few enough.
+func (w *leafWriter) codeNumbers() bool {
+	if w.numbersOff || w.count == 0 {
+		return false
+	}
+	if w.numbers == nil {
+		w.numbers = new(valueDictionary)
+	}
+	w.numbersOff = !w.numbers.encode(w.values, w.numberSize())
+	return !w.numbersOff
 }
 
 // appendLevels appends run-length encoded levels after their length.
@@ -630,20 +663,26 @@ func encodeThrift(v any) ([]byte, error) {
 
 // dictionaryPage is the bytes of the dictionary page, nil if no page uses it.
 func (w *leafWriter) dictionaryPage() ([]byte, error) {
-	d := w.dict
-	if d == nil {
-		d = w.kept
-	}
-	if w.codePages == 0 || d == nil {
+	if w.codePages == 0 {
 		return nil, nil
+	}
+	var plain []byte
+	n := 0
+	switch {
+	case w.numberSize() > 0:
+		plain, n = w.numbers.plain(w.numberSize()), len(w.numbers.values)
+	case w.dict != nil:
+		plain, n = w.dict.plain, len(w.dict.ends)
+	default:
+		plain, n = w.kept.plain, len(w.kept.ends)
 	}
 	pages := w.pages
 	w.pages = nil
 	defer func() { w.pages = pages }()
 	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
-		NumValues: int32(len(d.ends)), Encoding: format.Plain,
+		NumValues: int32(n), Encoding: format.Plain,
 	})}
-	err := w.appendPage(&header, d.plain)
+	err := w.appendPage(&header, plain)
 	return w.pages, err
 }
 

@@ -2,7 +2,9 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go/encoding/rle"
@@ -113,13 +115,10 @@ func (d *dictionaryWriter) tooLarge() bool {
 // appendPage appends the codes of the page to b, and adds the texts they stand for to
 // x; then the next page begins.
 func (d *dictionaryWriter) appendPage(b []byte, x *extremes) ([]byte, error) {
-	width := bits.Len(uint(max(len(d.ends)-1, 1)))
-	e := rle.Encoding{BitWidth: width}
-	coded, err := e.EncodeInt32(nil, d.codes)
+	b, err := appendCodes(b, d.codes, len(d.ends))
 	if err != nil {
 		return nil, err
 	}
-	b = append(append(b, byte(width)), coded...)
 	d.used = append(d.used[:0], make([]bool, len(d.ends))...)
 	for _, c := range d.codes {
 		d.used[c] = true
@@ -132,4 +131,90 @@ func (d *dictionaryWriter) appendPage(b []byte, x *extremes) ([]byte, error) {
 	d.total += len(d.codes)
 	d.codes = d.codes[:0]
 	return b, nil
+}
+
+// appendCodes appends the width of codes of a dictionary of n values, and the codes.
+func appendCodes(b []byte, codes []int32, n int) ([]byte, error) {
+	width := bits.Len(uint(max(n-1, 1)))
+	e := rle.Encoding{BitWidth: width}
+	coded, err := e.EncodeInt32(nil, codes)
+	return append(append(b, byte(width)), coded...), err
+}
+
+// valueDictionary gives numbers of four or eight bytes codes, in order of first sight.
+type valueDictionary struct {
+	values []uint64
+	slots  []uint32 // code+1, 0: free; a power of two
+	codes  []int32  // of the page being encoded
+}
+
+// Numbers are coded while they are so few that a code has at most half their bytes.
+const (
+	maxValues   = 1 << 14
+	valueSample = 8192
+)
+
+// encode codes a page of values of size bytes each. It is false if there are too many
+// different ones; then the values are as they were, and nothing more can be coded.
+func (d *valueDictionary) encode(values []byte, size int) bool {
+	n := len(values) / size
+	if d.slots == nil {
+		d.slots = make([]uint32, 4*maxValues)
+	}
+	d.codes = slices.Grow(d.codes[:0], n)[:n]
+	sampled := len(d.values)
+	for i := range d.codes {
+		var v uint64
+		if size == 8 {
+			v = binary.LittleEndian.Uint64(values[8*i:])
+		} else {
+			v = uint64(binary.LittleEndian.Uint32(values[4*i:]))
+		}
+		code, ok := d.code(v)
+		d.codes[i] = code
+		// Most columns of many values are found out early.
+		if !ok || i == valueSample && len(d.values)-sampled > valueSample/2 {
+			d.values = d.values[:sampled] // the slots are not used any more
+			return false
+		}
+	}
+	return true
+}
+
+func (d *valueDictionary) code(v uint64) (int32, bool) {
+	mask := uint64(len(d.slots) - 1)
+	h := v * 0x9e3779b97f4a7c15
+	for i := h >> 40 & mask; ; i = (i + 1) & mask {
+		s := d.slots[i]
+		if s == 0 {
+			if len(d.values) == maxValues {
+				return 0, false
+			}
+			d.values = append(d.values, v)
+			d.slots[i] = uint32(len(d.values))
+			return int32(len(d.values) - 1), true
+		}
+		if d.values[s-1] == v {
+			return int32(s - 1), true
+		}
+	}
+}
+
+// plain is the content of the dictionary page.
+func (d *valueDictionary) plain(size int) []byte {
+	b := make([]byte, 0, len(d.values)*size)
+	for _, v := range d.values {
+		if size == 8 {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		} else {
+			b = binary.LittleEndian.AppendUint32(b, uint32(v))
+		}
+	}
+	return b
+}
+
+// reset forgets the values but keeps the memory.
+func (d *valueDictionary) reset() {
+	d.values = d.values[:0]
+	clear(d.slots)
 }

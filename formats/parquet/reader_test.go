@@ -259,6 +259,45 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
+// TestNumberDictionary writes numbers of few values, then of many: the chunk gives its
+// dictionary up.
+func TestNumberDictionary(t *testing.T) {
+	t.Parallel()
+	mem := columnartest.Mem(t)
+	schema := columnar.NewSchema(columnar.Field("i", columnar.Int64), columnar.Field("j", columnar.Int32), columnar.Field("f", columnar.Float64))
+	b := array.NewRecordBuilder(mem, schema)
+	defer b.Release()
+	const rows = 200000
+	value := func(i int) int64 {
+		if i < rows/2 {
+			return int64(i%7) - 3
+		}
+		return int64(i) * 1_000_003 % 1_000_000_007
+	}
+	for i := range rows {
+		if i%10 == 9 {
+			b.Field(0).AppendNull()
+		} else {
+			b.Field(0).(*array.Int64Builder).Append(value(i))
+		}
+		b.Field(1).(*array.Int32Builder).Append(int32(value(i)))
+		b.Field(2).(*array.Float64Builder).Append(float64(i % 3))
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	m := vfs.NewMem()
+	writeFile(t, m, "a", schema, WriterConfig{RowGroupRows: rows}, batch)
+	if info, _ := m.Stat("a"); info.Size() > 2_000_000 {
+		t.Errorf("%d bytes; few values should be small", info.Size())
+	}
+	want := array.NewTableFromRecords(schema, []arrow.RecordBatch{batch})
+	defer want.Release()
+	got := readAll(t, mem, m, "a", nil)
+	defer got.Release()
+	sameTable(t, got, want)
+	crossCheck(t, m, "a", want)
+}
+
 // TestWriteDictionary writes encoded batches with different dictionaries.
 func TestWriteDictionary(t *testing.T) {
 	t.Parallel()

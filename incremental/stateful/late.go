@@ -67,7 +67,7 @@ func (p *LateFilter) Open(ctx context.Context, ec *physical.ExecContext, n int) 
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &lateReader{Reader: in, plan: p, env: ec.Env()}
+		inputs[i] = &lateReader{Reader: in, plan: p, env: ec.Env(), last: -1}
 	}
 	return inputs, nil
 }
@@ -77,6 +77,9 @@ type lateReader struct {
 	plan *LateFilter
 	env  *eval.Env
 	keep []int32
+	// last is the ordinal of the newest late row: the windows of one input row may be
+	// in two batches.
+	last int64
 }
 
 // Position is the input's.
@@ -151,5 +154,11 @@ func (r *lateReader) count(b arrow.RecordBatch, late []int32) int64 {
 		ordinals[i] = all[row]
 	}
 	slices.Sort(ordinals)
-	return int64(len(slices.Compact(ordinals)))
+	ordinals = slices.Compact(ordinals)
+	n := int64(len(ordinals))
+	if ordinals[0] == r.last {
+		n--
+	}
+	r.last = ordinals[len(ordinals)-1]
+	return n
 }

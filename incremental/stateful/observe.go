@@ -3,6 +3,8 @@ package stateful
 import (
 	"context"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -14,22 +16,29 @@ import (
 // largest, their sum and number. It is safe for concurrent use.
 type Observer interface {
 	Observe(label string, least, most int64, sum float64, n int64)
+	// Future counts rows further ahead of the batch's clock than the stream allows:
+	// they do not move the watermark.
+	Future(n int64)
+}
+
+// ObserveSpec says what is watched.
+type ObserveSpec struct {
+	Column    int // a TIMESTAMP column
+	Label     string
+	Delay     time.Duration
+	MaxFuture time.Duration // 0: any time is believed
+	Observer  Observer
 }
 
 // Observe passes rows through and tells an Observer their event times. Every row that
 // reaches it counts, late ones too; nulls do not.
 type Observe struct {
-	input    physical.Plan
-	column   int
-	label    string
-	delay    string
-	observer Observer
+	input physical.Plan
+	spec  ObserveSpec
 }
 
-// NewObserve watches a TIMESTAMP column of input.
-func NewObserve(input physical.Plan, column int, label, delay string, o Observer) *Observe {
-	return &Observe{input: input, column: column, label: label, delay: delay, observer: o}
-}
+// NewObserve watches a column of input.
+func NewObserve(input physical.Plan, spec ObserveSpec) *Observe { return &Observe{input, spec} }
 
 // Schema is the input's.
 func (p *Observe) Schema() *arrow.Schema { return p.input.Schema() }
@@ -45,7 +54,7 @@ func (p *Observe) WithChildren(c []physical.Plan) physical.Plan {
 }
 
 func (p *Observe) String() string {
-	return fmt.Sprintf("Watermark column=%s delay=%s", p.input.Schema().Field(p.column).Name, p.delay)
+	return fmt.Sprintf("Watermark column=%s delay=%s", p.input.Schema().Field(p.spec.Column).Name, p.spec.Delay)
 }
 
 // Open watches each Reader of the input.
@@ -55,14 +64,19 @@ func (p *Observe) Open(ctx context.Context, ec *physical.ExecContext, n int) ([]
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &observeReader{Reader: in, plan: p}
+		r := &observeReader{Reader: in, spec: &p.spec, latest: math.MaxInt64}
+		if p.spec.MaxFuture > 0 {
+			r.latest = ec.Now + p.spec.MaxFuture.Microseconds()
+		}
+		inputs[i] = r
 	}
 	return inputs, nil
 }
 
 type observeReader struct {
 	columnar.Reader
-	plan *Observe
+	spec   *ObserveSpec
+	latest int64 // the latest time that is believed
 }
 
 // Position is the input's.
@@ -73,11 +87,15 @@ func (r *observeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, isNull := instants(b.Column(r.plan.column))
-	var least, most, n int64
+	values, isNull := instants(b.Column(r.spec.Column))
+	var least, most, n, future int64
 	sum := 0.0
 	for i, t := range values {
 		if isNull(i) {
+			continue
+		}
+		if t > r.latest {
+			future++
 			continue
 		}
 		if n == 0 || t < least {
@@ -90,7 +108,10 @@ func (r *observeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		n++
 	}
 	if n > 0 {
-		r.plan.observer.Observe(r.plan.label, least, most, sum, n)
+		r.spec.Observer.Observe(r.spec.Label, least, most, sum, n)
+	}
+	if future > 0 {
+		r.spec.Observer.Future(future)
 	}
 	return b, nil
 }

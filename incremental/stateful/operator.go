@@ -31,6 +31,7 @@ type Operator struct {
 	text string // what the state means, for people; the fingerprint is taken of it
 	mode connector.OutputMode
 	spec state.Spec
+	join *joinState // of a join of streams
 	// evicted says that the watermark removes rows of the state: those whose order
 	// column plus evictOffset is at or before it.
 	evicted     bool
@@ -47,6 +48,8 @@ func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 		return describeDistinct(x, mode)
 	case *logical.Limit:
 		return describeLimit(x, mode), nil
+	case *logical.Join:
+		return describeJoin(x, mode)
 	}
 	return nil, &logical.UnsupportedError{What: n.String() + " on a stream"}
 }
@@ -61,6 +64,8 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 		return planDistinct(pl, x, inst)
 	case *logical.Limit:
 		return planLimit(pl, x, inst)
+	case *logical.Join:
+		return planJoin(pl, x, inst)
 	}
 	return nil, fmt.Errorf("bug: %s keeps no state", n)
 }

@@ -137,7 +137,7 @@ func newTraced(mem *vfs.Mem) *traced { return &traced{Trace: vfs.NewTrace(mem, "
 
 // converted is a file of a stream in the stream's other format.
 func (w *World) converted(ctx context.Context, d *streamDecl, name string, data []byte) (string, []byte, error) {
-	if strings.HasPrefix(path.Base(name), ".") || strings.HasPrefix(path.Base(name), "_") {
+	if hidden := strings.Contains("/"+name, "/.") || strings.Contains("/"+name, "/_"); hidden {
 		return name, data, nil
 	}
 	scratch := NewWorld(vfs.NewMem(), w.Mem, Variant{})

@@ -57,8 +57,8 @@ type World struct {
 	Sink string
 	// SinkOptions are further options of a file sink.
 	SinkOptions map[string]string
-	// Retain, FoldInto and the like of the query's configuration.
-	Retain int
+	// Retain and FoldEvery are the query's.
+	Retain, FoldEvery int
 
 	streams  []*streamDecl
 	query    string
@@ -195,9 +195,10 @@ func (w *World) Plan(ctx context.Context) (logical.Node, error) {
 func (w *World) Config(plan logical.Node) incremental.Config {
 	return incremental.Config{
 		Name: "test", Plan: plan, Mode: w.mode, FS: w.FS, Checkpoint: checkpointDir, SinkName: outputDir,
+		ID:       "00000000-0000-4000-8000-000000000001",
 		Settings: w.settings, Policy: w.policy, Registry: function.Builtins(), DisableRules: w.disabled(),
 		Parallel: max(w.Variant.Shards, 1), BatchRows: w.Variant.BatchRows, Mem: w.Mem, Clock: w.Clock,
-		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test", Retain: w.Retain,
+		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test", Retain: w.Retain, FoldEvery: w.FoldEvery,
 		Listener: incremental.Listener{Warn: w.warn},
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
 			sink, err := w.openSink(ctx, o, plan.Schema().Arrow())
@@ -278,7 +279,11 @@ func (w *World) Reopen(ctx context.Context) error {
 	before := w.Clock.now
 	w.Clock.now = before.Add(time.Hour)
 	defer func() { w.Clock.now = before }()
-	return w.Open(ctx)
+	err := w.Open(ctx)
+	for errors.Is(err, errKilled) {
+		err = w.Open(ctx) // it died again in a batch that it ran again
+	}
+	return err
 }
 
 // NextBatch is the id of the next batch.

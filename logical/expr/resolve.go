@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -24,7 +25,7 @@ type Resolver struct {
 func (r *Resolver) Resolve(e Expr) (Expr, error) {
 	switch x := e.(type) {
 	case *Name:
-		return r.Lookup(x.Qualifier, x.Name)
+		return r.name(x)
 	case *Unresolved:
 		args, err := r.resolveAll(x.Args)
 		if err != nil {
@@ -44,6 +45,38 @@ func (r *Resolver) Resolve(e Expr) (Expr, error) {
 		return e, nil
 	}
 	return e.WithChildren(resolved), nil
+}
+
+// name finds a column, as name or table.name, or a field of a struct, as
+// column.field.field.
+func (r *Resolver) name(n *Name) (Expr, error) {
+	c, err := r.Lookup(n.Qualifier, n.Name)
+	if err == nil {
+		return c, nil
+	}
+	if n.Qualifier == "" {
+		return nil, err
+	}
+	c, otherwise := r.Lookup("", n.Qualifier)
+	if otherwise != nil {
+		return nil, err
+	}
+	if c.DataType.ID() != arrow.STRUCT {
+		return nil, err
+	}
+	var x Expr = c
+	for _, field := range strings.Split(n.Name, ".") {
+		t, ok := x.Type().(*arrow.StructType)
+		if !ok {
+			return nil, fmt.Errorf("%s has no field %s; its type is %s", x, field, columnar.TypeName(x.Type()))
+		}
+		at, matches := columnar.Lookup(arrow.NewSchema(t.Fields(), nil), field)
+		if matches != 1 {
+			return nil, fmt.Errorf("%s has no field %s; its type is %s", x, field, columnar.TypeName(t))
+		}
+		x = NewField(x, at)
+	}
+	return x, nil
 }
 
 func (r *Resolver) resolveAll(list []Expr) ([]Expr, error) {

@@ -26,7 +26,7 @@ type Term struct {
 // Err is the first thing wrong in the term, found while it was built.
 func (t Term) Err() error { return t.err }
 
-// Col is a column, by name or as table.name.
+// Col is a column, by name or as table.name, or a field of a struct as column.field.
 func Col(name string) Term {
 	if q, n, ok := strings.Cut(name, "."); ok {
 		return Term{Expr: &Name{Qualifier: q, Name: n}}
@@ -125,8 +125,8 @@ func Func(name string, args ...Term) Term {
 }
 
 // Window is the window of fixed size, in event time, that a row falls into: a grouping
-// term, giving window_start and window_end. With one more duration, the slide, windows
-// begin that often and overlap; with another, the start, they are shifted by it.
+// term, giving a struct of start and end named window. With one more duration, the slide,
+// windows begin that often and overlap; with another, the start, they are shifted by it.
 func Window(time Term, size time.Duration, slideAndStart ...time.Duration) Term {
 	t := Term{err: time.err}
 	spec := &WindowSpec{Size: size.Microseconds(), Slide: size.Microseconds()}
@@ -144,7 +144,8 @@ func Window(time Term, size time.Duration, slideAndStart ...time.Duration) Term 
 }
 
 // SessionWindow is the session a row belongs to: rows less than gap apart, an INTERVAL
-// or a text like '5 minutes', fixed or of each row. A grouping term, as Window.
+// or a text like '5 minutes', fixed or of each row. A grouping term, as Window; its
+// struct is named session_window.
 func SessionWindow(time, gap Term) Term {
 	return Term{
 		Expr: &Unresolved{Func: "session_window", Args: []Expr{time.Expr}, Window: &WindowSpec{Gap: gap.Expr}},

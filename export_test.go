@@ -1,0 +1,12 @@
+package tidemill
+
+import (
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// WithFS is o over another filesystem, for tests.
+func (o Options) WithFS(fs vfs.FS) Options { o.fs = fs; return o }
+
+// WithClock is o with another clock, for tests.
+func (o Options) WithClock(c incremental.Clock) Options { o.clock = c; return o }
