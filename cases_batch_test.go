@@ -112,10 +112,10 @@ var oneReadCases = []oneReadCase{
 		sql: "SELECT id, unix_micros(ts) % 1000000 AS us FROM t ORDER BY id"},
 }
 
-// TestCasesOneRead runs every case that is one read: as a bounded query with several
+// oneRead runs every case that is one read: as a bounded query with several
 // thread counts and batch sizes; as a stream all at once, one file a batch, and file by
 // file with a restart after each.
-func TestCasesOneRead(t *testing.T) {
+func oneRead(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for _, c := range oneReadCases {

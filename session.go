@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,7 +38,8 @@ type Session struct {
 	connectors *connector.Registry
 	store      *memory.Store
 	mem        arrowmemory.Allocator
-	named      map[string]int // streams made by ReadStream, by the first part of their names
+	streams    map[string]*logical.Stream // made by ReadStream, by what they were made of
+	named      map[string]int             // how many of them begin with a name
 }
 
 // NewSession starts a session. A wrong setting is an *OptionError.
@@ -46,7 +49,7 @@ func NewSession(o Options) (*Session, error) {
 		opts: o.withDefaults(), settings: defaultSettings(),
 		catalog: logical.NewCatalog(), functions: function.Builtins(),
 		connectors: formats.NewRegistry(store), store: store,
-		mem: columnar.NewPool(), named: map[string]int{},
+		mem: columnar.NewPool(), streams: map[string]*logical.Stream{}, named: map[string]int{},
 	}
 	for name, value := range o.Settings {
 		if err := s.Set(name, value); err != nil {
@@ -58,6 +61,10 @@ func NewSession(o Options) (*Session, error) {
 
 // Set is SET name = value: it holds for what is described or started from then on.
 func (s *Session) Set(name, value string) error { return s.settings.set(name, value) }
+
+// Location is the time zone SET time_zone chose, UTC at first: in it timestamps without an
+// offset are read, and printed.
+func (s *Session) Location() *time.Location { return s.settings.zone }
 
 // RegisterFunction adds a scalar function; SQL and DataFrames find it by name. A name
 // that is taken is an error.
@@ -218,15 +225,15 @@ func (s *Session) ReadStream(path string, options any, schema *arrow.Schema) *lo
 
 // ReadStreamFrom is a DataFrame over a stream of any connector, with its options as
 // in WITH (…). In progress and in the checkpoint the stream is called by the last
-// element of its path, or by its connector; a second one of that name gets a number, so
-// that a program that restarts should describe its streams in the same order.
+// element of its path, or by its connector. What is described in the same words twice is
+// one stream; another one of the same name gets a number, so that a program that restarts
+// should describe its streams in the same order.
 func (s *Session) ReadStreamFrom(connectorName string, options map[string]string, schema *arrow.Schema) *logical.DataFrame {
 	d := &logical.SourceDecl{Options: map[string]string{}}
 	for k, v := range options {
 		d.Options[strings.ToLower(k)] = v
 	}
 	d.Options["connector"] = connectorName
-	d.Name = s.streamName(connectorName, d.Options["path"])
 	if schema != nil {
 		for _, f := range schema.Fields() {
 			if !columnar.Supported(f.Type) {
@@ -235,11 +242,32 @@ func (s *Session) ReadStreamFrom(connectorName string, options map[string]string
 			d.Columns = append(d.Columns, logical.ColumnDecl{Name: f.Name, Type: f.Type})
 		}
 	}
-	stream, err := s.resolver(nil).Stream(context.Background(), d)
+	stream, err := s.stream(d)
 	if err != nil {
 		return logical.FailedDataFrame(err)
 	}
 	return logical.NewDataFrame(logical.NewStreamScan("", stream), s.functions)
+}
+
+// stream finds the columns of a declared stream: the one it was the last time, if they
+// have not changed.
+func (s *Session) stream(d *logical.SourceDecl) (*logical.Stream, error) {
+	words := fmt.Sprint(d.Options, d.Columns)
+	known := s.streams[words]
+	if known != nil {
+		d.Name = known.Name
+	} else {
+		d.Name = s.streamName(d.Connector(), d.Options["path"])
+	}
+	stream, err := s.resolver(nil).Stream(context.Background(), d)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && known.Schema.Equal(stream.Schema) && maps.Equal(known.Pinned, stream.Pinned) {
+		return known, nil
+	}
+	s.streams[words] = stream
+	return stream, nil
 }
 
 // streamName calls a stream by its path or connector.

@@ -2,6 +2,7 @@ package tidemill
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -186,7 +187,7 @@ func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
 	if w.to.err != nil {
 		return nil, w.to.err
 	}
-	if err := cannotGrow(plan); err != nil {
+	if err := checkStreams(plan); err != nil {
 		return nil, err
 	}
 	d := &logical.SinkDecl{Options: maps.Clone(w.to.options)}
@@ -205,12 +206,22 @@ func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
 	return j.start(ctx, plan)
 }
 
-// cannotGrow refuses schema_evolution = 'add': a DataFrame's columns are fixed. A
-// script's statements are planned anew when files bring new ones.
-func cannotGrow(plan logical.Node) (err error) {
+// checkStreams refuses what only a script can do, columns that grow, since the columns of
+// a DataFrame are fixed; and two streams of one name, which a checkpoint could not tell
+// apart.
+func checkStreams(plan logical.Node) (err error) {
+	streams := map[string]*logical.Stream{}
 	logical.Walk(plan, func(n logical.Node) bool {
 		scan, ok := n.(*logical.StreamScan)
-		if ok && scan.Stream.Decl != nil && strings.EqualFold(scan.Stream.Decl.Options["schema_evolution"], "add") {
+		if !ok || err != nil {
+			return err == nil
+		}
+		x := scan.Stream
+		if other := streams[x.Name]; other != nil && other != x {
+			err = &usageError{fmt.Sprintf("stream %s was described twice, and files that landed in between changed its columns; describe it once, or declare them", x.Name)}
+		}
+		streams[x.Name] = x
+		if x.Decl != nil && strings.EqualFold(x.Decl.Options["schema_evolution"], "add") {
 			err = &connector.OptionError{Key: "schema_evolution", Value: "add", HasValue: true,
 				Reason: "the columns of a DataFrame cannot grow while it runs; declare them, or run the query as a script (OpenScript)"}
 		}

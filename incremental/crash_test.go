@@ -79,7 +79,7 @@ func TestCrashEverywhere(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 12, Seed: *crashSeed})
+			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 25, Seed: *crashSeed})
 		})
 	}
 }

@@ -228,6 +228,9 @@ func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, en
 		}
 		run.states = append(run.states, inst)
 	}
+	if x.cfg.KeepLate {
+		stateful.KeepLateRows(x.cfg.Budget, run.states)
+	}
 	plan, err := physical.NewPlanner(run.strategies(s, entry)...).Plan(x.optimized)
 	if err != nil {
 		return nil, err
@@ -263,7 +266,15 @@ func (r *batchRun) lateRows() int64 {
 }
 
 // side is the rows kept beside the output.
-func (r *batchRun) side() ([]connector.SideOutput, error) { return nil, nil }
+func (r *batchRun) side(s *streamExecution, entry *checkpoint.OffsetEntry) ([]connector.SideOutput, error) {
+	var out []connector.SideOutput
+	if r.exec.cfg.KeepLate {
+		if late, ok := r.lateOutput(s, entry); ok {
+			out = append(out, late)
+		}
+	}
+	return out, nil
+}
 
 // stateProgress reports the operators, that nearest the output first as Spark does.
 func (r *batchRun) stateProgress() []StateOperatorProgress {

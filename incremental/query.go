@@ -36,7 +36,10 @@ type Config struct {
 	SinkName string // for messages and progress
 	// Settings are those a checkpoint pins: another value at a restart is refused.
 	Settings map[string]string
-	Policy   WatermarkPolicy
+	// KeepLate has late rows written beside the output, which must be a
+	// connector.SideKeeper; KeepBad malformed records.
+	KeepLate, KeepBad bool
+	Policy            WatermarkPolicy
 	Registry *function.Registry
 	// DisableRules leaves optimizer rules out.
 	DisableRules []string

@@ -45,8 +45,25 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 	if x.sink, err = cfg.Sink(ctx, output); err != nil {
 		return nil, err
 	}
+	if err := checkSides(cfg, x.sink); err != nil {
+		return nil, err
+	}
 	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy, cfg.Clock.Now().UnixMicro())
 	return x, err
+}
+
+// checkSides refuses to keep rows where the sink has no place for them.
+func checkSides(cfg Config, sink connector.Sink) error {
+	if k, ok := sink.(connector.SideKeeper); ok && k.KeepsSides() {
+		return nil
+	}
+	for key, wanted := range map[string]bool{"late_rows": cfg.KeepLate, "bad_rows": cfg.KeepBad} {
+		if wanted {
+			return &connector.OptionError{Key: key, Value: "keep", HasValue: true,
+				Reason: fmt.Sprintf("%s has no place beside its output; use a sink of files, or leave it out: the rows are counted in progress", describe(sink, cfg.SinkName))}
+		}
+	}
+	return nil
 }
 
 // recover brings the query to where the last run left it: what was published is

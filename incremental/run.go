@@ -159,7 +159,8 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 	if why == dropRows {
 		err = drain(ctx, counted)
 	} else {
-		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: counted, Side: run.side})
+		side := func() ([]connector.SideOutput, error) { return run.side(x, entry) }
+		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: counted, Side: side})
 	}
 	err = errors.Join(err, run.reader.Close())
 	if err != nil {

@@ -26,6 +26,7 @@ func (r *batchRun) strategies(s *streamExecution, entry *checkpoint.OffsetEntry)
 			}
 			return nil, nil
 		},
+		stateful.PlanTrace,
 		r.planWatermark,
 		r.planStateful,
 	}

@@ -16,7 +16,7 @@ type Strategy func(pl *Planner, n logical.Node) (Plan, error)
 type Planner struct {
 	Strategies []Strategy
 	want       request
-	sessions   map[*logical.Window]bool // merged by the aggregate above
+	sessions   map[expr.ID]bool // by their start: merged by the aggregate above
 }
 
 // request is what a parent wants beside the rows.
@@ -29,7 +29,7 @@ type request struct {
 func NewPlanner(first ...Strategy) *Planner {
 	return &Planner{
 		Strategies: append(append([]Strategy(nil), first...), Batch...),
-		sessions:   map[*logical.Window]bool{},
+		sessions:   map[expr.ID]bool{},
 	}
 }
 
@@ -65,7 +65,7 @@ func (pl *Planner) WantsOrder() bool { return pl.want.ordered }
 
 // RawSessions says that the parent of w merges its sessions itself: w then only gives
 // each row its own bounds.
-func (pl *Planner) RawSessions(w *logical.Window) { pl.sessions[w] = true }
+func (pl *Planner) RawSessions(w *logical.Window) { pl.sessions[w.Start.ID] = true }
 
 func (pl *Planner) plan(n logical.Node, want request) (Plan, error) {
 	before := pl.want

@@ -279,7 +279,7 @@ func planWindow(pl *Planner, n logical.Node) (Plan, error) {
 		}
 	}
 	w, err := NewWindow(in, time, spec, x.Start.Name, x.End.Name)
-	if err != nil || !x.IsSession() || pl.sessions[x] {
+	if err != nil || !x.IsSession() || pl.sessions[x.Start.ID] {
 		return w, err
 	}
 	keys, err := BindAll(x.PartitionKeys, x.Schema())
@@ -315,7 +315,7 @@ func (pl *Planner) planSessions(x *logical.Aggregate) (in Plan, merged bool, err
 	if !grouped {
 		return nil, false, nil
 	}
-	pl.sessions[w] = true
+	pl.RawSessions(w)
 	if in, err = pl.planAggregateInput(x); err != nil {
 		return nil, false, err
 	}

@@ -26,6 +26,8 @@ func run(ctx context.Context, args []string) error {
 			return fresh(ctx, args[1:])
 		case childCommand:
 			return child(ctx, args[1:])
+		case makeCommand:
+			return makeTable(args[1:])
 		}
 	}
 	return errors.New("usage: duckdb compare|fresh [flags]; -h after a command lists its flags")

@@ -11,23 +11,16 @@ import (
 )
 
 func newCheckpoint() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "checkpoint",
-		Short: "look at a checkpoint: what is in it, is it whole",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return usagef("say checkpoint ls DIR or checkpoint verify DIR") },
-	}
-	c.AddCommand(
+	return group(&cobra.Command{Use: "checkpoint", Short: "look at a checkpoint: what is in it, is it whole"},
 		&cobra.Command{
-			Use: "ls DIR", Short: "list the batches and state files", Args: cobra.ExactArgs(1),
+			Use: "ls DIR", Short: "list the batches and state files", Args: takes(1, 1, "one DIR, a checkpoint"),
 			RunE: func(_ *cobra.Command, args []string) error { return checkpointList(args[0]) },
 		},
 		&cobra.Command{
-			Use: "verify DIR", Short: "check every file; say which batch is the last good one", Args: cobra.ExactArgs(1),
+			Use: "verify DIR", Short: "check every file; say which batch is the last good one", Args: takes(1, 1, "one DIR, a checkpoint"),
 			RunE: func(_ *cobra.Command, args []string) error { return checkpointVerify(args[0]) },
 		},
 	)
-	return c
 }
 
 // listing is gathered first and printed once the look has succeeded.

@@ -13,7 +13,7 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [flags] 'SQL'",
 		Short: "show the logical, optimized and physical plan, and which rules fired",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  takes(0, 1, "one text of SQL, or -f FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			text, name, err := textOrFile(args, file)
 			if err != nil {

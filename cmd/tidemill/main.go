@@ -7,25 +7,43 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"regexp"
+	stack "runtime/debug"
 	"strings"
+	"syscall"
+	_ "time/tzdata" // time zones work where the system has none
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tidemill/tidemill"
+	"github.com/tidemill/tidemill/columnar"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 // run is main with arguments and an exit code.
-func run(args []string) int {
+func run(args []string) (code int) {
+	// A reader that goes away (head, less) is an error of a write, not the end of the process.
+	signal.Ignore(syscall.SIGPIPE)
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(context.Background())
+	debug := func() bool { d, _ := root.PersistentFlags().GetBool("debug"); return d }
+	defer func() {
+		if p := recover(); p != nil {
+			code = report(fmt.Errorf("bug: %v\n%s", p, stack.Stack()), debug())
+		}
+	}()
+	return report(root.ExecuteContext(context.Background()), debug())
+}
+
+// report tells an error, if there is one, and returns the exit code.
+func report(err error, debug bool) int {
 	if err == nil {
 		return 0
 	}
-	debug, _ := root.PersistentFlags().GetBool("debug")
-	fmt.Fprintln(os.Stderr, "error: "+message(err, debug))
+	fmt.Fprintln(os.Stderr, message(err, debug))
 	return exitCode(err)
 }
 
@@ -63,18 +81,22 @@ const maxMessage = 3000
 // message is an error as a user sees it: one paragraph, never a stack trace unless
 // asked for.
 func message(err error, debug bool) string {
-	text := strings.TrimSpace(err.Error())
+	text := "error: " + strings.TrimSpace(err.Error())
 	if debug {
 		return text
 	}
 	if i := strings.Index(text, "\ngoroutine "); i >= 0 {
 		text = text[:i] + " (run with --debug for the stack)"
 	}
+	text = blankLines.ReplaceAllString(text, "\n")
 	if r := []rune(text); len(r) > maxMessage {
 		text = string(r[:maxMessage-1]) + "…"
 	}
 	return text
 }
+
+// blankLines would end the paragraph.
+var blankLines = regexp.MustCompile(`\n\s*\n`)
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -83,30 +105,91 @@ func newRoot() *cobra.Command {
 		Version:       tidemill.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return c.Help()
+		},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().Bool("debug", false, "show stack traces and causes")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newQuery(), newRun(), newExplain(), newSchema(), newStatus(), newState(), newCheckpoint())
-	for _, c := range root.Commands() {
-		wrapArgs(c)
-	}
+	root.SetHelpCommand(newHelp(root))
 	return root
 }
 
-// wrapArgs makes wrong arguments bad usage, for a command and those below it.
-func wrapArgs(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return &usageError{fmt.Errorf("%w; see tidemill help %s", err, c.Name())}
+// newHelp is the help command; cobra's own answers an unknown word with success.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "help about a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(root, strings.Join(args, " "))
 			}
-			return nil
+			return c.Help()
+		},
+	}
+}
+
+// group is a command that only holds others.
+func group(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	c.AddCommand(subs...)
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		var uses []string
+		for _, sub := range subs {
+			uses = append(uses, c.CommandPath()+" "+sub.Use)
+		}
+		return usagef("say %s", strings.Join(uses, " or "))
+	}
+	return c
+}
+
+func unknownCommand(c *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
 		}
 	}
-	for _, sub := range c.Commands() {
-		wrapArgs(sub)
+	return usagef("%s has no command %q%s", c.CommandPath(), word, columnar.DidYouMean(word, names))
+}
+
+// flagError is a flag that is not there or has a wrong value.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usagef("%w; see tidemill help %s", err, c.Name())
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	dashes := "--"
+	if len(unknown.GetSpecifiedShortnames()) > 0 {
+		dashes = "-"
+	}
+	word := dashes + unknown.GetSpecifiedName()
+	hint := columnar.DidYouMean(word, names)
+	if hint == "" {
+		hint = "; see tidemill help " + c.Name()
+	}
+	return usagef("%s has no flag %s%s", c.Name(), word, hint)
+}
+
+// takes checks the number of arguments: from min to max (-1: any number), called what.
+func takes(min, max int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= min && (max < 0 || len(args) <= max) {
+			return nil
+		}
+		return usagef("%s takes %s, not %s; see tidemill help %s", c.CommandPath(), what, count(int64(len(args)), "argument"), c.Name())
 	}
 }
 

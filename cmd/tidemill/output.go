@@ -34,22 +34,22 @@ func checkFormat(format string) error {
 }
 
 // encodeRows writes a result in one of resultFormats.
-func encodeRows(w io.Writer, rows *tidemill.Rows, format string) error {
+func encodeRows(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	var err error
 	switch format {
 	case "table":
-		err = writeTable(buffered, rows)
+		err = writeTable(buffered, rows, zone)
 	case "arrow":
 		err = writeArrow(buffered, rows)
 	default:
-		err = writeFormat(buffered, rows, format)
+		err = writeFormat(buffered, rows, format, zone)
 	}
 	return errors.Join(err, buffered.Flush())
 }
 
-func writeTable(w io.Writer, rows *tidemill.Rows) error {
-	text := columnar.Text(rows.Schema(), rows.Batches(), columnar.TextOptions{Ordered: true, Untyped: true, Location: time.UTC})
+func writeTable(w io.Writer, rows *tidemill.Rows, zone *time.Location) error {
+	text := columnar.Text(rows.Schema(), rows.Batches(), columnar.TextOptions{Ordered: true, Untyped: true, Location: zone})
 	_, err := fmt.Fprintf(w, "%s%s\n", text, count(rows.NumRows(), "row"))
 	return err
 }
@@ -72,12 +72,12 @@ func writeArrow(w io.Writer, rows *tidemill.Rows) error {
 	return iw.Close()
 }
 
-func writeFormat(w io.Writer, rows *tidemill.Rows, format string) error {
-	f, err := formatOf(format)
+func writeFormat(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
+	f, err := formatOf(format, zone)
 	if err != nil {
 		return err
 	}
-	fw, err := f.NewWriter(w, rows.Schema(), codec.WriterOptions{Mem: memory.DefaultAllocator})
+	fw, err := f.NewWriter(w, rows.Schema(), codec.WriterOptions{Mem: memory.DefaultAllocator, Printed: true})
 	if err != nil {
 		return err
 	}
@@ -89,10 +89,10 @@ func writeFormat(w io.Writer, rows *tidemill.Rows, format string) error {
 	return fw.Close()
 }
 
-func formatOf(name string) (codec.Format, error) {
+func formatOf(name string, zone *time.Location) (codec.Format, error) {
 	switch name {
 	case "csv":
-		return csv.New(csv.Options{Header: csv.HeaderYes})
+		return csv.New(csv.Options{Header: csv.HeaderYes, Location: zone})
 	case "jsonl":
 		return json.New(json.Options{})
 	case "parquet":

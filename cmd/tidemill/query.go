@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,7 +24,7 @@ func newQuery() *cobra.Command {
 hold several statements (CREATE …, SET …, SELECT …), separated by semicolons.`,
 		Example: `  tidemill query "SELECT city, count(*) FROM 'landing/*.csv' GROUP BY city"
   tidemill query --format parquet --out top.parquet -f top.sql`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1, "one text of SQL, or -f FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			text, name, err := textOrFile(args, file)
 			if err != nil {
@@ -64,17 +65,17 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	}
 	defer rows.Release()
 	if out == "" {
-		return writeRows(os.Stdout, rows, format)
+		return writeRows(os.Stdout, rows, format, s.Location())
 	}
 	if dir, err := os.Stat(out); err == nil && dir.IsDir() {
 		return usagef("--out %s is a directory; name a file", out)
 	}
-	return vfs.WriteAtomicFunc(vfs.OS(), out, func(w io.Writer) error { return writeRows(w, rows, format) })
+	return vfs.WriteAtomicFunc(vfs.OS(), out, func(w io.Writer) error { return writeRows(w, rows, format, s.Location()) })
 }
 
 // writeRows encodes a result. A reader that has gone away (head, less) is no error.
-func writeRows(w io.Writer, rows *tidemill.Rows, format string) error {
-	err := encodeRows(w, rows, format)
+func writeRows(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
+	err := encodeRows(w, rows, format, zone)
 	if errors.Is(err, errBrokenPipe) {
 		return nil
 	}

@@ -24,7 +24,7 @@ func newRun() *cobra.Command {
 finish and commit; a second one stops at once, which the next run recovers from.`,
 		Example: `  tidemill run --trigger available-now orders.sql
   tidemill run --progress jsonl orders.sql 2>progress.jsonl`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one FILE.sql"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o := tidemill.RunOptions{Checkpoint: checkpoint}
 			var err error

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,22 +16,24 @@ func newSchema() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema PATH…",
 		Short: "show the inferred schema, and where files differ from it",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  takes(1, -1, "a PATH or more"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := newSession(nil)
 			if err != nil {
 				return err
 			}
+			var out strings.Builder
 			for i, path := range args {
 				report, err := s.Schema(c.Context(), path, format)
 				if err != nil {
 					return err
 				}
 				if i > 0 {
-					fmt.Println()
+					out.WriteByte('\n')
 				}
-				printSchema(os.Stdout, path, report)
+				printSchema(&out, path, report)
 			}
+			fmt.Print(out.String())
 			return nil
 		},
 	}

@@ -26,25 +26,17 @@ type stateFlags struct {
 }
 
 func newState() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "state",
-		Short: "look at what a query remembers, as tables",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return usagef("say state ls DIR, state cat DIR or state get DIR KEY=VALUE…")
-		},
-	}
 	var f stateFlags
 	ls := &cobra.Command{
-		Use: "ls DIR", Short: "list the operators and tables", Args: cobra.ExactArgs(1),
+		Use: "ls DIR", Short: "list the operators and tables", Args: takes(1, 1, "one DIR, a checkpoint"),
 		RunE: func(c *cobra.Command, args []string) error { return stateList(args[0], f) },
 	}
 	cat := &cobra.Command{
-		Use: "cat DIR", Short: "print a table", Args: cobra.ExactArgs(1),
+		Use: "cat DIR", Short: "print a table", Args: takes(1, 1, "one DIR, a checkpoint"),
 		RunE: func(c *cobra.Command, args []string) error { return stateCat(c.Context(), args[0], nil, f) },
 	}
 	get := &cobra.Command{
-		Use: "get DIR KEY=VALUE…", Short: "print the rows of a key", Args: cobra.MinimumNArgs(2),
+		Use: "get DIR KEY=VALUE…", Short: "print the rows of a key", Args: takes(2, -1, "a DIR and one KEY=VALUE or more"),
 		RunE: func(c *cobra.Command, args []string) error {
 			want, err := parseKeys(args[1:])
 			if err != nil {
@@ -60,9 +52,8 @@ func newState() *cobra.Command {
 			sub.Flags().StringVar(&f.table, "table", "", "the table (default: the first)")
 			sub.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet or arrow")
 		}
-		c.AddCommand(sub)
 	}
-	return c
+	return group(&cobra.Command{Use: "state", Short: "look at what a query remembers, as tables"}, ls, cat, get)
 }
 
 // keyValue is one part of a key asked for.
@@ -205,7 +196,7 @@ func stateCat(ctx context.Context, dir string, want []keyValue, f stateFlags) er
 	if want != nil && rows.NumRows() == 0 {
 		return &exitError{1, "no row has that key"}
 	}
-	return writeRows(os.Stdout, rows, f.format)
+	return writeRows(os.Stdout, rows, f.format, time.UTC)
 }
 
 func readState(ctx context.Context, v *checkpoint.View, op checkpoint.OperatorState, table string, want []keyValue) (*tidemill.Rows, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func newStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status DIR",
 		Short: "of a checkpoint: last batch, offsets, watermark, state, lag, last error",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1, "one DIR, a checkpoint"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			st, err := readStatus(args[0])
 			if err != nil {
@@ -43,8 +44,8 @@ func newStatus() *cobra.Command {
 // inspect looks at a checkpoint; a directory that is none is bad usage.
 func inspect(dir string, look func(*checkpoint.View) error) error {
 	err := checkpoint.Inspect(vfs.OS(), dir, look)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usagef("%s is not a checkpoint: %w", dir, err)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return &usageError{err}
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func (e *OverflowError) Error() string {
 	if columnar.IsDecimal(e.Type) {
 		hint = "CAST the argument to DOUBLE"
 	}
-	return fmt.Sprintf("%s is out of the range of %s; %s", e.Function, columnar.TypeName(e.Type), hint)
+	return fmt.Sprintf("%s overflows %s; %s", e.Function, columnar.TypeName(e.Type), hint)
 }
 
 // checkState makes sure that state columns are those of fields. Ordered accumulators

@@ -86,6 +86,9 @@ type WriterOptions struct {
 	Mem memory.Allocator
 	// Metadata is written into the file where the format has a place for it.
 	Metadata map[string]string
+	// Printed says that rows are printed for a reader of the moment, not kept: what could
+	// not be read back (a null in a CSV file of one column) need not be refused.
+	Printed bool
 }
 
 // Writer encodes batches into one file. It is used by one goroutine.

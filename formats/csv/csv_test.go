@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -348,6 +349,14 @@ func TestWriteOneColumn(t *testing.T) {
 	defer b.Release()
 	if _, err := codectest.Write(t, newFormat(t, Options{}), b.Schema(), b); err == nil || !strings.Contains(err.Error(), "column s") {
 		t.Errorf("%v", err)
+	}
+	var printed bytes.Buffer
+	w, err := newFormat(t, Options{}).NewWriter(&printed, b.Schema(), codec.WriterOptions{Printed: true})
+	if err == nil {
+		err = errors.Join(w.Write(b), w.Close())
+	}
+	if err != nil || printed.String() != "s\nx\n\nNA\n" {
+		t.Errorf("printed %q, %v", printed.String(), err)
 	}
 	text, err := codectest.Write(t, newFormat(t, Options{NullValue: "NA"}), b.Schema(), b)
 	if err != nil || text != "s\nx\nNA\n\"NA\"\n" {

@@ -25,13 +25,15 @@ type writer struct {
 	null   []byte
 	loc    *time.Location
 	schema *arrow.Schema
+	// blanks says that a record may be a blank line.
+	blanks bool
 	// special[c]: a field that holds c must be in quotes.
 	special [256]bool
 	value   []byte
 }
 
 // NewWriter starts a file.
-func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, _ codec.WriterOptions) (codec.Writer, error) {
+func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, wo codec.WriterOptions) (codec.Writer, error) {
 	if schema.NumFields() == 0 {
 		return nil, fmt.Errorf("a CSV file needs a column")
 	}
@@ -39,7 +41,7 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, _ codec.WriterOpti
 	if err != nil {
 		return nil, err
 	}
-	cw := &writer{d: d, rules: rules, null: []byte(f.opts.NullValue), loc: f.opts.Location, schema: schema}
+	cw := &writer{d: d, rules: rules, null: []byte(f.opts.NullValue), loc: f.opts.Location, schema: schema, blanks: wo.Printed || schema.NumFields() > 1 || f.opts.NullValue != ""}
 	for _, c := range []byte{'\n', '\r', d.quote, d.escape, d.delimiter[0]} {
 		cw.special[c] = true
 	}
@@ -74,7 +76,7 @@ func (w *writer) Write(b arrow.RecordBatch) (err error) {
 				buf = append(buf, w.d.delimiter...)
 			}
 			if isNull(c, row) {
-				if len(columns) == 1 && len(w.null) == 0 {
+				if !w.blanks {
 					return fmt.Errorf("column %s: a CSV file of one column cannot hold a null, which would be a blank line; set null_value or another format", w.schema.Field(0).Name)
 				}
 				buf = append(buf, w.null...)

@@ -211,7 +211,9 @@ func (s *Source) Units(ctx context.Context, start, end connector.Offset, req con
 	}
 	var units []connector.Unit
 	err = s.entries(from, to, func(id int64, e logEntry) error {
-		s.reading[id] = nil
+		if !req.Again {
+			s.reading[id] = nil
+		}
 		hashes := map[string]*codec.ContentHash{}
 		var files []foundFile
 		for _, f := range e.files {
@@ -221,7 +223,9 @@ func (s *Source) Units(ctx context.Context, start, end connector.Offset, req con
 			h := codec.NewContentHash(f.Size)
 			hashes[f.rel] = h
 			files = append(files, f.foundFile)
-			s.reading[id] = append(s.reading[id], readFile{f.Path, h})
+			if !req.Again {
+				s.reading[id] = append(s.reading[id], readFile{f.Path, h})
+			}
 		}
 		more, err := s.o.layout.units(ctx, files, req, func(f foundFile) *codec.ContentHash { return hashes[f.rel] })
 		units = append(units, more...)

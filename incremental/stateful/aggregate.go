@@ -144,11 +144,13 @@ func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 	if err != nil {
 		return nil, err
 	}
-	in, err := planInput(pl, a)
+	position, mark, judged := closingKey(a)
+	judged = judged && inst.op.mode != connector.Complete
+	in, err := planInput(pl, a, inst, judged)
 	if err != nil {
 		return nil, err
 	}
-	if position, mark, ok := closingKey(a); ok && inst.op.mode != connector.Complete {
+	if judged {
 		if in, err = lateFilter(in, keys[position].Expr, mark.Offset, inst, expands(a.Input)); err != nil {
 			return nil, err
 		}
@@ -181,17 +183,22 @@ func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 
 // planInput plans the input with what the operator needs beside the rows: their order,
 // where an aggregate depends on it or rows of several windows must be told to be one.
-func planInput(pl *physical.Planner, a *logical.Aggregate) (physical.Plan, error) {
+// judged says that a LateFilter comes above it.
+func planInput(pl *physical.Planner, a *logical.Aggregate, inst *Instance, judged bool) (physical.Plan, error) {
 	ordered := expands(a.Input)
 	for _, n := range a.Aggs {
 		if agg, ok := n.Expr.(*expr.Agg); ok && agg.Signature.Overload.Ordered {
 			ordered = true
 		}
 	}
-	if ordered {
-		return pl.PlanOrdinal(a.Input)
+	input := a.Input
+	if judged {
+		input = inst.traced(input)
 	}
-	return pl.PlanUnordered(a.Input)
+	if ordered {
+		return pl.PlanOrdinal(input)
+	}
+	return pl.PlanUnordered(input)
 }
 
 // expands says whether one input row can become several: a hopping window.

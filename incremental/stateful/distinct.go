@@ -70,12 +70,17 @@ func eventTimeOf(n logical.Node) (position int, mark logical.EventTime, ok bool)
 
 // planDistinct plans a de-duplication: [LateFilter] > Exchange by the keys > Dedupe.
 func planDistinct(pl *physical.Planner, d *logical.Distinct, inst *Instance) (physical.Plan, error) {
-	in, err := pl.PlanOrdinal(d.Input)
+	input := d.Input
+	position, mark, judged := eventTimeOf(input)
+	if judged {
+		input = inst.traced(input)
+	}
+	in, err := pl.PlanOrdinal(input)
 	if err != nil {
 		return nil, err
 	}
-	p := &Dedupe{inst: inst, time: -1, schema: in.Schema()}
-	if position, mark, ok := eventTimeOf(d.Input); ok {
+	p := &Dedupe{inst: inst, time: -1}
+	if judged {
 		c := d.Input.Schema().Columns[position]
 		ref := &expr.Ref{Index: position, Name: c.Name, DataType: c.DataType, Null: true}
 		if in, err = lateFilter(in, ref, mark.Offset, inst, expands(d.Input)); err != nil {
@@ -85,6 +90,7 @@ func planDistinct(pl *physical.Planner, d *logical.Distinct, inst *Instance) (ph
 			p.time, p.delay = position, mark.Delay.Microseconds()+mark.Offset
 		}
 	}
+	p.schema = in.Schema()
 	if d.WithinWatermark && p.time < 0 {
 		return nil, fmt.Errorf("bug: %s has no event time", d)
 	}

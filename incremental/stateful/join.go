@@ -78,11 +78,32 @@ func describeJoin(j *logical.Join, mode connector.OutputMode) (*Operator, error)
 // text tells what the state of a join means, with types.
 func (s *joinState) text(j *logical.Join, tables []state.TableSchema) string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "%s on=%s", s.kind, unqualified(j.On))
+	fmt.Fprintf(&sb, "%s on=%s", s.kind, s.sided(j.On))
 	for _, t := range tables {
-		fmt.Fprintf(&sb, " %s=[%s | %s]", t.Name, typedNames(t.Key), typedNames(t.Values))
+		fmt.Fprintf(&sb, " %s keys=[%s] values=[%s]", t.Name, typedNames(t.Key), typedNames(t.Values))
 	}
 	return sb.String()
+}
+
+// sided prints a condition with left and right in place of table names, so that an alias
+// in the query may change.
+func (s *joinState) sided(e expr.Expr) string {
+	out, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
+		c, ok := x.(*expr.Column)
+		if !ok {
+			return x, nil
+		}
+		n := *c
+		n.Qualifier = s.sides[rightSide].table
+		if s.sides[leftSide].schema.Has(c.ID) {
+			n.Qualifier = s.sides[leftSide].table
+		}
+		return &n, nil
+	})
+	if err != nil {
+		return e.String()
+	}
+	return out.String()
 }
 
 func typedNames(list []arrow.Field) string {

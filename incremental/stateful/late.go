@@ -1,8 +1,11 @@
 package stateful
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -16,14 +19,18 @@ import (
 
 // LateFilter drops and counts the rows that the watermark of the batch before has
 // passed. An input row that a hopping window has made several of counts once: by its
-// ordinal.
+// ordinal. Over a traced input it also notes which rows they are, and takes the hidden
+// columns away.
 type LateFilter struct {
 	input   physical.Plan
+	schema  *arrow.Schema
 	program *eval.Program
 	text    string
 	bound   int64
-	ordinal int // position of the ordinal column; -1: every row counts
+	ordinal int // position of the ordinal column in the output; -1: every row counts
 	inst    *Instance
+	rows    *LateRows // nil: late rows are not kept
+	hidden  int       // position of the two hidden columns, with rows
 }
 
 // lateFilter puts a LateFilter over in where the batch has a watermark to judge by. A
@@ -37,16 +44,37 @@ func lateFilter(in physical.Plan, time expr.Expr, offset int64, inst *Instance, 
 		return nil, err
 	}
 	f := &LateFilter{
-		input: in, program: program, text: time.String(), bound: *inst.watermarks.Late - offset, ordinal: -1, inst: inst,
+		input: in, schema: in.Schema(), program: program, text: time.String(), bound: *inst.watermarks.Late - offset, ordinal: -1, inst: inst,
 	}
-	if expanded && physical.HasOrdinal(in.Schema()) {
-		f.ordinal = in.Schema().NumFields() - 1
+	if t, ok := in.(*tracedPlan); ok {
+		f.input, f.rows, f.hidden = t.Plan, t.rows, t.hidden()
+		f.schema = withoutHidden(in.Schema(), f.hidden)
+		f.rows.reason = lateReason(time, offset)
+	}
+	if expanded && physical.HasOrdinal(f.schema) {
+		f.ordinal = f.schema.NumFields() - 1
 	}
 	return f, nil
 }
 
-// Schema is the input's.
-func (p *LateFilter) Schema() *arrow.Schema { return p.input.Schema() }
+// lateReason says why rows were late.
+func lateReason(judged expr.Expr, offset int64) string {
+	what := unqualified(judged)
+	if offset != 0 {
+		what = fmt.Sprintf("%s + %s", what, microseconds(offset))
+	}
+	return what + " is at or before the watermark"
+}
+
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// withoutHidden is s without the two columns at position hidden.
+func withoutHidden(s *arrow.Schema, hidden int) *arrow.Schema {
+	return arrow.NewSchema(slices.Delete(slices.Clone(s.Fields()), hidden, hidden+2), nil)
+}
+
+// Schema is the input's, without its hidden columns.
+func (p *LateFilter) Schema() *arrow.Schema { return p.schema }
 
 // Children is the input.
 func (p *LateFilter) Children() []physical.Plan { return []physical.Plan{p.input} }
@@ -108,15 +136,54 @@ func (r *lateReader) filter(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	defer columns[0].Release()
 	var late []int32
 	r.keep, late = splitLate(columns[0], r.plan.bound, r.keep[:0])
+	out := r.visible(b)
 	if len(late) == 0 {
-		b.Retain()
-		return b, nil
+		return out, nil
 	}
-	r.plan.inst.late.Add(r.count(b, late))
+	defer out.Release()
+	if err := r.note(b, out, late); err != nil {
+		return nil, err
+	}
 	if len(r.keep) == 0 {
 		return nil, nil
 	}
-	return kernel.FilterBatch(r.env.Mem, b, r.keep), nil
+	return kernel.FilterBatch(r.env.Mem, out, r.keep), nil
+}
+
+// visible is b without the hidden columns.
+func (r *lateReader) visible(b arrow.RecordBatch) arrow.RecordBatch {
+	if r.plan.rows == nil {
+		b.Retain()
+		return b
+	}
+	at := r.plan.hidden
+	columns := slices.Delete(slices.Clone(b.Columns()), at, at+2)
+	fields := slices.Delete(slices.Clone(b.Schema().Fields()), at, at+2)
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
+}
+
+// note counts the late rows of a batch, and keeps them where they are kept. visible is
+// the batch without the hidden columns.
+func (r *lateReader) note(b, visible arrow.RecordBatch, late []int32) error {
+	if r.plan.rows == nil {
+		r.plan.inst.late.Add(int64(len(r.fresh(visible, late))))
+		return nil
+	}
+	scans := b.Column(r.plan.hidden).(*array.Int64)
+	numbers := b.Column(r.plan.hidden + 1).(*array.Int64)
+	n, own, err := r.plan.rows.add(scans, numbers, late)
+	if err != nil {
+		return err
+	}
+	if len(own) > 0 {
+		own = r.fresh(visible, own)
+		n += int64(len(own))
+		if err := r.plan.rows.addOwn(r.env.Mem, visible, own); err != nil {
+			return err
+		}
+	}
+	r.plan.inst.late.Add(n)
+	return nil
 }
 
 // splitLate divides rows by their time: at or before bound is late, null is not.
@@ -143,22 +210,19 @@ func instants(a arrow.Array) (values []int64, isNull func(int) bool) {
 	return values, t.IsNull
 }
 
-// count is the number of input rows that the late rows were made from.
-func (r *lateReader) count(b arrow.RecordBatch, late []int32) int64 {
+// fresh are those of the late rows that stand for input rows not met before, one each.
+func (r *lateReader) fresh(b arrow.RecordBatch, late []int32) []int32 {
 	if r.plan.ordinal < 0 {
-		return int64(len(late))
+		return late
 	}
 	all := b.Column(r.plan.ordinal).(*array.Int64).Int64Values()
-	ordinals := make([]int64, len(late))
-	for i, row := range late {
-		ordinals[i] = all[row]
+	rows := slices.Clone(late)
+	slices.SortStableFunc(rows, func(x, y int32) int { return cmp.Compare(all[x], all[y]) })
+	rows = slices.CompactFunc(rows, func(x, y int32) bool { return all[x] == all[y] })
+	last := r.last
+	r.last = all[rows[len(rows)-1]]
+	if all[rows[0]] == last {
+		rows = rows[1:]
 	}
-	slices.Sort(ordinals)
-	ordinals = slices.Compact(ordinals)
-	n := int64(len(ordinals))
-	if ordinals[0] == r.last {
-		n--
-	}
-	r.last = ordinals[len(ordinals)-1]
-	return n
+	return rows
 }

@@ -65,7 +65,7 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 	case *logical.Limit:
 		return planLimit(pl, x, inst)
 	case *logical.Join:
-		return planJoin(pl, x, inst)
+		return planJoin(pl, inst.tracedJoin(x), inst)
 	}
 	return nil, fmt.Errorf("bug: %s keeps no state", n)
 }
@@ -126,6 +126,9 @@ type Instance struct {
 	late, updated, removed, duplicates atomic.Int64
 	updateNanos, removeNanos           atomic.Int64
 	commitTime                         time.Duration
+
+	lateKeeper *lateKeeper // nil: late rows are not kept
+	kept       []*LateRows // of each LateFilter
 }
 
 // Metrics are the counters of one batch.
@@ -203,8 +206,13 @@ func (i *Instance) evictBound() (bound int64, ok bool) {
 	return *i.watermarks.Evict - i.op.evictOffset, true
 }
 
-// Release forgets the instance; the state stays with the provider.
-func (i *Instance) Release() {}
+// Release forgets the instance and the late rows kept; the state stays with the
+// provider.
+func (i *Instance) Release() {
+	for _, l := range i.kept {
+		l.release()
+	}
+}
 
 // uniqueNames makes the names of state columns distinct and legal.
 func uniqueNames(names []string) []string {

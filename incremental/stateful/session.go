@@ -121,7 +121,9 @@ func readsBound(e expr.Expr, s sessionKeys) bool {
 // of its keys.
 func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst *Instance) (physical.Plan, error) {
 	pl.RawSessions(s.window)
-	in, err := planInput(pl, a)
+	_, judged := logical.EventTimes(a.Input)[s.end.ID]
+	judged = judged && inst.op.mode != connector.Complete
+	in, err := planInput(pl, a, inst, judged)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst
 	if err != nil {
 		return nil, err
 	}
-	if _, marked := logical.EventTimes(a.Input)[s.end.ID]; marked && inst.op.mode != connector.Complete {
+	if judged {
 		if in, err = lateFilter(in, keys[len(keys)-1].Expr, 0, inst, false); err != nil {
 			return nil, err
 		}

@@ -134,7 +134,10 @@ func (s *Scenario) flipped(ctx context.Context, mem arrowmemory.Allocator, disk 
 		}
 		return nil, err
 	}
-	return s.compare(ctx, w, want), nil
+	if err := w.Close(); err != nil {
+		return err, nil
+	}
+	return s.compare(ctx, w, want, name), nil
 }
 
 func isRefusal(err error) bool {

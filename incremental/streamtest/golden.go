@@ -124,7 +124,6 @@ func newGoldenRun(t *testing.T, v Variant) *goldenRun {
 	mem := vfs.NewMem()
 	alloc := columnartest.Mem(t)
 	g := &goldenRun{t: t, w: NewWorld(newTraced(mem), alloc, v), mem: mem, ctx: t.Context()}
-	mem.SetClock(g.w.Clock.Now)
 	t.Cleanup(func() {
 		if err := g.w.Release(); err != nil {
 			t.Errorf("close: %v", err)
@@ -404,7 +403,6 @@ func (g *goldenRun) step(ordered bool) (string, error) {
 // powerCut starts the machine again from what the armed crash left.
 func (g *goldenRun) powerCut() {
 	g.mem = g.mem.Crash(g.crash.seed, g.crash.keep)
-	g.mem.SetClock(g.w.Clock.Now)
 	g.w.FS = newTraced(g.mem)
 	g.crash = nil
 }

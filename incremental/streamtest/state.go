@@ -3,6 +3,10 @@ package streamtest
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
@@ -23,7 +27,31 @@ func (w *World) stateText(ctx context.Context, v *checkpoint.View, op checkpoint
 	if err := errors.Join(err, r.Close()); err != nil {
 		return "", err
 	}
-	return columnar.Text(r.Schema(), batches, columnar.TextOptions{}), nil
+	schema, batches := withoutNumbers(r.Schema(), batches)
+	defer releaseAll(batches)
+	return columnar.Text(schema, batches, columnar.TextOptions{}), nil
+}
+
+// withoutNumbers leaves out the numbers that stand for rows of multi-row tables: they
+// depend on the number of shards, and nothing else does. The batches are the caller's.
+func withoutNumbers(s *arrow.Schema, batches []arrow.RecordBatch) (*arrow.Schema, []arrow.RecordBatch) {
+	var fields []arrow.Field
+	var keep []int
+	for i, f := range s.Fields() {
+		if !strings.HasPrefix(f.Name, "__") {
+			fields, keep = append(fields, f), append(keep, i)
+		}
+	}
+	schema := arrow.NewSchema(fields, nil)
+	out := make([]arrow.RecordBatch, len(batches))
+	for i, b := range batches {
+		columns := make([]arrow.Array, len(keep))
+		for k, c := range keep {
+			columns[k] = b.Column(c)
+		}
+		out[i] = array.NewRecordBatch(schema, columns, b.NumRows())
+	}
+	return schema, out
 }
 
 // AllState is every table of every operator at the newest version, as text.

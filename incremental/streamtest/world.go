@@ -385,13 +385,14 @@ func (w *World) Rows(ctx context.Context, batch int64, ordered bool) (string, er
 		defer rows.release()
 		return columnar.Text(rows.schema, rows.batches, o), nil
 	}
+	text := ""
 	for _, b := range w.result.Batches() {
-		defer b.Release()
 		if b.ID == batch && count(b.Rows) > 0 {
-			return columnar.Text(w.result.Schema(), b.Rows, o), nil
+			text = columnar.Text(w.result.Schema(), b.Rows, o)
 		}
+		b.Release()
 	}
-	return "", nil
+	return text, nil
 }
 
 // rowSet is the rows of a query.

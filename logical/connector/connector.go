@@ -43,6 +43,9 @@ type ScanRequest struct {
 	Mem    memory.Allocator
 	// Stats collects what the scan meets; may be nil.
 	Stats *ScanStats
+	// Again says that rows of a batch are read once more, to be looked at: the units
+	// are the same as before, and a Source notes nothing of it (hashes of content).
+	Again bool
 }
 
 // HiddenFile is the hidden VARCHAR column with the path of the row's file.
@@ -122,11 +125,16 @@ type SinkBatch struct {
 	Side func() ([]SideOutput, error)
 }
 
-// SideOutput is rows kept beside the output: Name is "late" or "bad".
+// SideOutput is rows kept beside the output: Name is "late" or "bad". The Sink closes
+// Data.
 type SideOutput struct {
 	Name string
 	Data columnar.Reader
 }
+
+// SideKeeper is implemented by Sinks that write SideOutputs, in the same decision as
+// the batch; others leave them unread, and a query that is to keep rows is refused.
+type SideKeeper interface{ KeepsSides() bool }
 
 // Staged is a durable but invisible batch.
 type Staged interface {
