@@ -16,7 +16,7 @@ const module = "github.com/tidemill/tidemill"
 // from folders to its left.
 var layers = []string{
 	"internal/vfs", "columnar", "logical", "optimizer", "physical", "formats",
-	"checkpoint", "incremental", "", "cmd", "bench",
+	"checkpoint", "incremental", "", "cmd", "bench", "examples",
 }
 
 // onlyIn says where an external package may be imported.

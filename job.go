@@ -27,6 +27,8 @@ type job struct {
 	trigger    Trigger
 	goesOn     bool // on_failure = 'continue'
 	listener   incremental.Listener
+	// keepLate and keepBad write late rows and malformed records beside the output.
+	keepLate, keepBad bool
 }
 
 // queryOptions are the options of CREATE SINK that are the query's, not the connector's.
@@ -56,13 +58,12 @@ func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
 		connector.EnumKey("on_failure", &onFailure, "stop", "continue"),
 		connector.EnumKey("late_rows", &late, "drop", "keep"),
 		connector.EnumKey("bad_rows", &bad, "count", "keep"))
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case late != 0:
-		return notYet("late_rows", "keep", "late rows are dropped and counted")
-	case bad != 0:
-		return notYet("bad_rows", "keep", "bad rows are counted, and a corrupt_column keeps what they were")
+	}
+	j.keepLate, j.keepBad = late != 0, bad != 0
+	if err := j.checkKept(); err != nil {
+		return err
 	}
 	j.goesOn = onFailure == 1
 	if o.Checkpoint != "" {
@@ -77,11 +78,22 @@ func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
 	return nil
 }
 
-// notYet refuses an option that the dialect has and this version does not: nothing is
-// ever accepted and then ignored.
-func notYet(key, value, instead string) error {
-	return &connector.OptionError{Key: key, Value: value, HasValue: true,
-		Reason: "this version cannot do that yet: " + instead}
+// checkKept refuses to keep rows beside an output that has no path: where would they go?
+// A sink of the caller's own is asked once it is open.
+func (j *job) checkKept() error {
+	if j.openSink != nil || j.options["path"] != "" {
+		return nil
+	}
+	for _, o := range []struct {
+		key  string
+		keep bool
+	}{{"late_rows", j.keepLate}, {"bad_rows", j.keepBad}} {
+		if o.keep {
+			return &connector.OptionError{Key: o.key, Value: "keep", HasValue: true,
+				Reason: "the sink has no path beside which rows could be kept; write to files, or leave it out: the rows are counted in progress"}
+		}
+	}
+	return nil
 }
 
 // checkpointDir is where the query remembers; "" is a temporary place in memory, for
@@ -134,6 +146,7 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	q, err := incremental.Start(ctx, incremental.Config{
 		Name: j.name, Plan: plan, Mode: j.mode, Trigger: j.trigger,
 		FS: fsys, Checkpoint: dir, SinkName: j.sinkName(), Settings: j.pinned(), Policy: s.settings.policy,
+		KeepLate: j.keepLate, KeepBad: j.keepBad,
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
 			return j.open(ctx, o, dir, plan.Schema())
 		},

@@ -32,6 +32,26 @@ type Operator struct {
 	Fingerprint string       `json:"fingerprint"`
 	Text        string       `json:"text"`
 	Tables      []StateTable `json:"tables"`
+	// Variables are the named state variables of a user's function. One may be added,
+	// none may change or go.
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// Variable is a state variable of a user's function; its values are in the table of
+// its name.
+type Variable struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`          // value, list, map
+	Type string `json:"type"`          // columns with types
+	TTL  string `json:"ttl,omitempty"` // time to live
+}
+
+func (v Variable) String() string {
+	text := v.Kind + " of " + v.Type
+	if v.TTL != "" {
+		text += " with TTL " + v.TTL
+	}
+	return text
 }
 
 // StateTable is one table of an operator's state.
@@ -161,6 +181,9 @@ func compareOperator(was Operator, all []Operator) string {
 	case was.Fingerprint != is.Fingerprint:
 		return "its meaning changed"
 	}
+	if text := compareVariables(was.Variables, is.Variables); text != "" {
+		return text
+	}
 	for _, table := range was.Tables {
 		j := slices.IndexFunc(is.Tables, func(t StateTable) bool { return t.Name == table.Name })
 		if j < 0 {
@@ -173,8 +196,23 @@ func compareOperator(was Operator, all []Operator) string {
 			return text
 		}
 	}
-	if len(is.Tables) > len(was.Tables) {
+	if len(is.Tables)-len(is.Variables) > len(was.Tables)-len(was.Variables) {
 		return "its state has a new table"
+	}
+	return ""
+}
+
+// compareVariables says how a state variable changed, "" if none did. A new one begins
+// empty.
+func compareVariables(was, is []Variable) string {
+	for _, w := range was {
+		i := slices.IndexFunc(is, func(v Variable) bool { return v.Name == w.Name })
+		switch {
+		case i < 0:
+			return fmt.Sprintf("its state variable %s (%s) is gone; keep declaring it", w.Name, w)
+		case w != is[i]:
+			return fmt.Sprintf("its state variable %s was %s and is now %s", w.Name, w, is[i])
+		}
 	}
 	return ""
 }

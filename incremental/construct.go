@@ -34,7 +34,12 @@ func (x *streamExecution) step(ctx context.Context, want wanted) (ran bool, err 
 			return false, x.inBatch(err)
 		}
 		x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
-		evict := want == dataOrEviction && x.wantsEvictionBatch()
+		evict := false
+		if want == dataOrEviction {
+			if evict, err = x.wantsEvictionBatch(ctx); err != nil {
+				return false, x.inBatch(err)
+			}
+		}
 		if !data && !evict && !x.rewriteOutput {
 			return false, nil
 		}
@@ -75,14 +80,20 @@ func (x *streamExecution) findOffsets(ctx context.Context) (newData bool, err er
 	return newData, nil
 }
 
-// wantsEvictionBatch says whether the watermark has moved past state that only a
-// batch without data would evict.
-func (x *streamExecution) wantsEvictionBatch() bool {
-	if x.last == nil || x.watermarks.evict == nil || !x.exec.evicts() {
-		return false
+// wantsEvictionBatch says whether the watermark has moved past state, or a timer is due,
+// so that a batch without data would evict or fire it.
+func (x *streamExecution) wantsEvictionBatch(ctx context.Context) (bool, error) {
+	if x.last == nil {
+		return false, nil
+	}
+	if due, err := x.exec.timersDue(ctx, x.last, x.cfg.Clock.Now().UnixMicro()); due || err != nil {
+		return due, err
+	}
+	if x.watermarks.evict == nil || !x.exec.evicts() {
+		return false, nil
 	}
 	used := x.last.Offsets.EvictionWatermark
-	return used == nil || *used < *x.watermarks.evict
+	return used == nil || *used < *x.watermarks.evict, nil
 }
 
 // runPlanned logs the offsets found and runs the batch: steps 1 to 6.

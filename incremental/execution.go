@@ -132,6 +132,16 @@ func (x *incrementalExecution) evicts() bool {
 	return false
 }
 
+// timersDue says whether a timer of processing time of some operator is due.
+func (x *incrementalExecution) timersDue(ctx context.Context, last *checkpoint.CommitEntry, now int64) (bool, error) {
+	for _, op := range x.operators {
+		if due, err := op.TimersDue(ctx, x.provider, last, now); due || err != nil {
+			return due, err
+		}
+	}
+	return false, nil
+}
+
 // tableFiles are the bounded tables as they are now, for the log.
 func (x *incrementalExecution) tableFiles(ctx context.Context) ([]checkpoint.TableFiles, error) {
 	var out []checkpoint.TableFiles
@@ -273,6 +283,15 @@ func (r *batchRun) side(s *streamExecution, entry *checkpoint.OffsetEntry) ([]co
 			out = append(out, late)
 		}
 	}
+	if r.exec.cfg.KeepBad {
+		bad, ok, err := r.badOutput(entry.Batch)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, bad)
+		}
+	}
 	return out, nil
 }
 
@@ -300,6 +319,9 @@ func (r *batchRun) release() {
 	}
 	for _, s := range r.states {
 		s.Release()
+	}
+	for _, s := range r.scans {
+		s.Kept.Release()
 	}
 }
 

@@ -91,7 +91,11 @@ func (x *streamExecution) runOnce(ctx context.Context) error {
 	for _, s := range x.sources {
 		s.limit = connector.Limit{}
 	}
-	if x.wantsEvictionBatch() {
+	evict, err := x.wantsEvictionBatch(ctx)
+	if err != nil {
+		return x.inBatch(err)
+	}
+	if evict {
 		for _, s := range x.sources {
 			s.available = s.committed
 		}
@@ -99,7 +103,7 @@ func (x *streamExecution) runOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := x.step(ctx, dataOnly)
+	_, err = x.step(ctx, dataOnly)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidemill/tidemill/incremental/stateful"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -58,8 +59,10 @@ func (n *namer) name(x logical.Node) logical.Node {
 		return x.WithState(n.unique("dedup(" + exprNames(x.On) + ")"))
 	case *logical.Join:
 		if logical.IsStreaming(x.Left) && logical.IsStreaming(x.Right) {
-			return x.WithState(n.unique("join(" + joinNames(x) + ")"))
+			return x.WithState(n.unique("join(" + stateful.KeyNames(x) + ")"))
 		}
+	case *logical.MapGroups:
+		return x.WithState(n.unique("groups(" + keyNames(x.Keys) + ")"))
 	case *logical.Limit:
 		if n.mode == connector.Complete && overAggregate(x) {
 			return x // it applies to each whole result
@@ -87,19 +90,6 @@ func keyNames(keys []expr.Named) string {
 	parts := make([]string, len(keys))
 	for i, k := range keys {
 		parts[i] = k.Name
-	}
-	return strings.Join(parts, ", ")
-}
-
-// joinNames are the names of a join's keys, as its left side calls them.
-func joinNames(j *logical.Join) string {
-	var parts []string
-	for _, k := range logical.PartsOf(j).Keys {
-		name := k.Left.String()
-		if c, ok := k.Left.(*expr.Column); ok {
-			name = c.Name
-		}
-		parts = append(parts, name)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -40,7 +40,7 @@ type Config struct {
 	// connector.SideKeeper; KeepBad malformed records.
 	KeepLate, KeepBad bool
 	Policy            WatermarkPolicy
-	Registry *function.Registry
+	Registry          *function.Registry
 	// DisableRules leaves optimizer rules out.
 	DisableRules []string
 

@@ -60,7 +60,7 @@ func checkSides(cfg Config, sink connector.Sink) error {
 	for key, wanted := range map[string]bool{"late_rows": cfg.KeepLate, "bad_rows": cfg.KeepBad} {
 		if wanted {
 			return &connector.OptionError{Key: key, Value: "keep", HasValue: true,
-				Reason: fmt.Sprintf("%s has no place beside its output; use a sink of files, or leave it out: the rows are counted in progress", describe(sink, cfg.SinkName))}
+				Reason: "the sink has no place beside its output; use one of files, or leave it out: the rows are counted in progress"}
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ func (r *batchRun) strategies(s *streamExecution, entry *checkpoint.OffsetEntry)
 		stateful.PlanTrace,
 		r.planWatermark,
 		r.planStateful,
+		stateful.PlanBoundedGroups,
 	}
 }
 
@@ -41,6 +42,9 @@ func (r *batchRun) planScan(pl *physical.Planner, x *logical.StreamScan, s *stre
 	name := x.Stream.Name
 	if r.scans[name] == nil {
 		r.scans[name] = &connector.ScanStats{}
+		if r.exec.cfg.KeepBad {
+			r.scans[name].Kept = connector.NewBadRecords(r.exec.cfg.Budget)
+		}
 	}
 	return physical.NewScan(physical.ScanSpec{
 		Name: name, Schema: x.Stream.Schema, Units: rangeUnits(name, s, entry),
@@ -136,6 +140,8 @@ func stateName(n logical.Node) string {
 	case *logical.Join:
 		return x.State
 	case *logical.Limit:
+		return x.State
+	case *logical.MapGroups:
 		return x.State
 	}
 	return ""

@@ -23,6 +23,9 @@ func Check(n Node, mode connector.OutputMode) error {
 	if err != nil {
 		return err
 	}
+	if err := checkAllGroups(n); err != nil {
+		return err
+	}
 	return check(n, mode, above{})
 }
 
@@ -67,6 +70,9 @@ func check(n Node, mode connector.OutputMode, up above) error {
 		if IsStreaming(x.Left) && IsStreaming(x.Right) {
 			below = up.under("a join of streams")
 		}
+	case *MapGroups:
+		err = checkMapGroups(x, mode, up)
+		below = up.under(x.Function.Spec().Verb)
 	case *Union:
 		err = checkUnion(x)
 	case *SetOp:

@@ -65,7 +65,7 @@ func eventTimes(n Node) map[expr.ID]EventTime {
 		named(marks, x.Keys, eventTimes(x.Input))
 	case *Union:
 		unionMarks(marks, x)
-	case *Scan, *StreamScan, *Values:
+	case *Scan, *StreamScan, *Values, *MapGroups:
 	case *Join:
 		inherit(marks, x.Left)
 		if x.Kind != SemiJoin && x.Kind != AntiJoin {

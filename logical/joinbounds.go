@@ -1,6 +1,8 @@
 package logical
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -40,16 +42,51 @@ func (b *JoinBound) OffsetIn(utc bool) int64 {
 // condition bounds the other side's event time by the row's, as in
 // r.ts <= l.ts + INTERVAL '1 hour'.
 func JoinBounds(j *Join) (left, right *JoinBound) {
-	l, r := eventTimes(j.Left), eventTimes(j.Right)
+	l, r := EventTimes(j.Left), EventTimes(j.Right)
 	for _, k := range PartsOf(j).Keys {
-		mark, marked := closingMark(k.Left, l)
-		if !marked {
-			mark, marked = closingMark(k.Right, r)
+		if left = keyBound(left, k.Left, k.Right, l, r); left != nil {
+			right = keyBound(right, k.Right, k.Left, r, l)
+			break
 		}
-		if marked {
-			return &JoinBound{Time: k.Left, Offset: mark.Offset, Mark: mark}, &JoinBound{Time: k.Right, Offset: mark.Offset, Mark: mark}
+		if right = keyBound(right, k.Right, k.Left, r, l); right != nil {
+			break
 		}
 	}
+	leftRange, rightRange := rangeBounds(j, l, r)
+	if left == nil {
+		left = leftRange
+	}
+	if right == nil {
+		right = rightRange
+	}
+	return left, right
+}
+
+// keyBound is the bound of rows of the side of own by an equality: no key to come from
+// the other side is at or before the watermark, which the other key carries itself; or
+// own carries it, and the other side has no event time at all.
+func keyBound(known *JoinBound, own, other expr.Expr, ours, theirs map[expr.ID]EventTime) *JoinBound {
+	if known != nil {
+		return known
+	}
+	mark, ok := closingMark(other, theirs)
+	if !ok && !readsMarked(other, theirs) {
+		mark, ok = closingMark(own, ours)
+	}
+	if !ok {
+		return nil
+	}
+	return &JoinBound{Time: own, Offset: mark.Offset, Mark: mark}
+}
+
+// readsMarked says whether e is computed from a column with a watermark: it then says
+// nothing about the values of e that are still to come, unless e is that column.
+func readsMarked(e expr.Expr, marks map[expr.ID]EventTime) bool {
+	return slices.ContainsFunc(expr.Columns(e), func(id expr.ID) bool { _, ok := marks[id]; return ok })
+}
+
+// rangeBounds are the bounds by ranges of times.
+func rangeBounds(j *Join, l, r map[expr.ID]EventTime) (left, right *JoinBound) {
 	for _, c := range expr.Conjuncts(j.On) {
 		for _, x := range timeRanges(c, j.Left.Schema(), j.Right.Schema()) {
 			if x.leftLater {

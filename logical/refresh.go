@@ -103,8 +103,15 @@ func (r refresher) node(n Node) Node {
 		m.PartitionKeys = r.exprs(x.PartitionKeys)
 		m.Start, m.End = r.column(x.Start), r.column(x.End)
 		return &m
+	case *Expand:
+		m := *x
+		m.Input, m.Keys, m.Set = fresh[0], r.named(x.Keys), r.column(x.Set)
+		return &m
 	case *Watermark:
 		return NewWatermark(fresh[0], r[x.Column].ID, x.Delay, x.Label)
+	}
+	if m, ok := n.(*MapGroups); ok {
+		n = m.withOutput(r.schema(m.Output))
 	}
 	if len(fresh) > 0 {
 		n = n.WithChildren(fresh)

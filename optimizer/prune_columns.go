@@ -80,6 +80,8 @@ func (p *pruner) prune(n logical.Node, used columnSet) logical.Node {
 		return logical.NewProject(p.prune(x.Input, columnSet{}.with(exprsOf(columns)...)), columns)
 	case *logical.Aggregate:
 		return p.pruneAggregate(x, used)
+	case *logical.Expand:
+		return p.pruneChildren(x, used.with(x.Exprs()...))
 	case *logical.Distinct:
 		return p.pruneDistinct(x, used)
 	case *logical.Union:

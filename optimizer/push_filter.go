@@ -32,6 +32,9 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 		}
 	case *logical.Window:
 		return pushThroughWindow(f, in, conds)
+	case *logical.Expand: // a row that fails the condition fails it in every set
+		schema := in.Input.Schema()
+		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) })
 	case *logical.Aggregate:
 		return pushThroughAggregate(f, in, conds)
 	case *logical.Distinct:

@@ -49,6 +49,8 @@ func keepsState(n logical.Node) bool {
 		return x.State != ""
 	case *logical.Limit:
 		return x.State != ""
+	case *logical.MapGroups:
+		return x.State != ""
 	}
 	return false
 }

@@ -176,6 +176,10 @@ func TestOperators(t *testing.T) {
 			partial := must[*physical.Distinct](t)(physical.NewDistinct(in[0], keys, true))
 			return must[*physical.Distinct](t)(physical.NewDistinct(partial, keys, false))
 		}},
+		"expand": {Schema: wide, Plan: func(t testing.TB, in plans) physical.Plan {
+			keys := named(t, in[0].Schema(), col("s").As("g0"), fn("upper", col("s")).As("g1"), col("k").As("g2"))
+			return must[*physical.Expand](t)(physical.NewExpand(in[0], keys, [][]bool{{true, true, true}, {false, true, true}, {false, false, false}}, "set"))
+		}},
 		"tumble": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
 			return must[*physical.Window](t)(physical.NewWindow(in[0], bind(t, in[0].Schema(), col("ts")), expr.WindowSpec{Size: 3600e6, Slide: 3600e6}, "ws", "we"))
 		}},

@@ -9,7 +9,7 @@ import (
 )
 
 // Batch is the strategies for bounded queries. A stream is read as far as it goes now.
-var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow}
+var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow, planExpand}
 
 func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 	switch x := n.(type) {
@@ -106,6 +106,22 @@ func readsLittle(l *logical.Limit) bool {
 			return false
 		}
 	}
+}
+
+func planExpand(pl *Planner, n logical.Node) (Plan, error) {
+	x, ok := n.(*logical.Expand)
+	if !ok {
+		return nil, nil
+	}
+	in, err := pl.PlanSame(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := BindNamed(x.Keys, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return NewExpand(in, keys, x.Sets, x.Set.Name)
 }
 
 func planOrder(pl *Planner, n logical.Node) (Plan, error) {
@@ -343,7 +359,7 @@ func SessionOf(n logical.Node) (w *logical.Window, start, end int) {
 		}
 		at := len(x.Input.Schema().Columns)
 		return x, at, at + 1
-	case *logical.Alias, *logical.Filter:
+	case *logical.Alias, *logical.Filter, *logical.Expand: // the input's columns come first
 		return SessionOf(x.Children()[0])
 	case *logical.Project:
 		w, start, end := SessionOf(x.Input)
@@ -507,6 +523,9 @@ func estimate(n logical.Node) (rows int64, known bool) {
 			return 1, true
 		}
 		return estimate(x.Input)
+	case *logical.Expand:
+		rows, known := estimate(x.Input)
+		return rows * int64(len(x.Sets)), known
 	case *logical.Filter, *logical.Project, *logical.Alias, *logical.Watermark, *logical.Distinct, *logical.Sort:
 		return estimate(x.Children()[0])
 	}

@@ -3,6 +3,7 @@ package codec
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -192,9 +193,8 @@ func (in *Input) verify() error {
 		return raw.err
 	}
 	if err != nil {
-		if in.spec.Stats != nil {
-			in.spec.Stats.MalformedFiles.Add(1)
-		}
+		in.spec.Stats.MalformedFile(connector.RecordError{File: in.spec.File.Path,
+			Reason: fmt.Sprintf("the file is damaged: %s: %v", in.comp, unexpected(err)), Err: err})
 		in.text = bytes.NewReader(nil)
 		in.chunk = 1
 	}
@@ -321,30 +321,91 @@ func (in *Input) Close() error {
 // Line is the number, from 1, of the line in which offset off of the text stands; 0
 // if that cannot be found out. The text is read again for it: lines are counted only
 // when somebody asks.
-func (in *Input) Line(off int64) int64 {
-	raw := &rawReader{f: in.spec.File, file: in.file, end: in.spec.File.Size, quiet: true}
-	text := io.Reader(raw)
-	if !in.spec.Range.Divided {
-		var dec io.Closer
-		var err error
-		text, dec, err = decoded(raw, in.comp, in.spec.Encoding)
+func (in *Input) Line(off int64) (line int64) {
+	err := in.texts().visit(in.file, []connector.Span{{Offset: off}}, 0, func(_ int, n int64, _ []byte) error {
+		line = n
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return line
+}
+
+// texts reads parts of the file's text once more.
+func (in *Input) texts() *texts {
+	t := &texts{file: in.spec.File, divided: in.spec.Range.Divided, comp: in.comp, encoding: in.spec.Encoding}
+	t.file.Hash = nil
+	return t
+}
+
+// texts is the text of a file that was read before.
+type texts struct {
+	file     File
+	divided  bool // bytes are text
+	comp     Compression
+	encoding Encoding
+}
+
+// Read implements connector.RecordText.
+func (t *texts) Read(ctx context.Context, spans []connector.Span, most int, visit func(i int, line int64, text []byte) error) error {
+	file, err := openFile(t.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return t.visit(file, spans, most, func(i int, line int64, text []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return visit(i, line, text)
+	})
+}
+
+func (t *texts) visit(file vfs.File, spans []connector.Span, most int, visit func(i int, line int64, text []byte) error) error {
+	text := io.Reader(&rawReader{f: t.file, file: file, end: t.file.Size, quiet: true})
+	if !t.divided {
+		plain, dec, err := decoded(text, t.comp, t.encoding)
 		if err != nil {
-			return 0
+			return err
 		}
 		defer dec.Close()
+		text = plain
 	}
 	buf := takeBuffer(streamChunk)
 	defer giveBuffer(buf)
 	var count lineCounter
-	for left := off; left > 0; {
-		n, err := text.Read(buf[:min(int64(len(buf)), left)])
-		count.add(buf[:n])
-		left -= int64(n)
-		if err != nil && left > 0 {
-			return 0
+	var record []byte
+	at := int64(0)
+	pass := func(n int64, keep bool) error {
+		for n > 0 {
+			k, err := text.Read(buf[:min(int64(len(buf)), n)])
+			count.add(buf[:k])
+			if keep {
+				record = append(record, buf[:k]...)
+			}
+			at += int64(k)
+			n -= int64(k)
+			if err != nil && n > 0 {
+				return err
+			}
+		}
+		return nil
+	}
+	for i, s := range spans {
+		if err := pass(s.Offset-at, false); err != nil {
+			return err
+		}
+		line := count.lines + 1
+		record = record[:0]
+		if err := pass(min(s.Length, int64(most)), true); err != nil {
+			return err
+		}
+		if err := visit(i, line, record); err != nil {
+			return err
 		}
 	}
-	return count.lines + 1
+	return nil
 }
 
 // lineCounter counts the ends of lines: LF, CRLF and CR.

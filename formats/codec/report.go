@@ -5,16 +5,24 @@ import "github.com/tidemill/tidemill/logical/connector"
 // keptSamples is how many bad records a ScanStats keeps.
 const keptSamples = 5
 
-// CountMalformed counts a bad record. describe is asked only while samples are still
-// kept: finding a line number means reading the file again.
-func CountMalformed(s *connector.ScanStats, describe func() connector.RecordError) {
-	switch {
-	case s == nil:
-	case s.MalformedRows.Load() < keptSamples:
-		s.Malformed(describe())
-	default:
-		s.MalformedRows.Add(1)
+// CountMalformed counts a bad record, buffer indexes [start, end) of in. describe says
+// what is wrong with it, without the line; it is asked only while samples are still kept,
+// or all bad records are: finding a line number means reading the file again.
+func CountMalformed(s *connector.ScanStats, in *Input, start, end int, describe func() connector.RecordError) {
+	if s == nil {
+		return
 	}
+	isSample := s.MalformedRows.Load() < keptSamples
+	if !isSample && s.Kept == nil {
+		s.MalformedRows.Add(1)
+		return
+	}
+	e := describe()
+	at := connector.Span{Offset: in.Offset(start), Length: int64(end - start)}
+	if isSample {
+		e.Line = in.Line(at.Offset)
+	}
+	s.MalformedText(e, in.texts(), at)
 }
 
 // CountRows counts rows handed on.

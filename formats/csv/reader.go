@@ -344,13 +344,16 @@ func (r *reader) markNulls() {
 func (r *reader) handleProblems(buf []byte) (kept int, err error) {
 	slices.SortStableFunc(r.s.problems, func(a, b problem) int { return cmp.Compare(a.row, b.row) })
 	if r.opts.Mode == codec.Fail {
-		e := r.describe(buf, r.s.problems[0])
+		p := r.s.problems[0]
+		e := r.describe(buf, p)
+		e.Line = r.in.Line(r.in.Offset(r.s.start[p.row]))
 		return 0, &e
 	}
 	last := int32(-1)
 	for _, p := range r.s.problems {
 		if p.row != last {
-			codec.CountMalformed(r.req.Stats, func() connector.RecordError { return r.describe(buf, p) })
+			codec.CountMalformed(r.req.Stats, r.in, r.s.start[p.row], r.s.end[p.row],
+				func() connector.RecordError { return r.describe(buf, p) })
 			last = p.row
 		}
 	}
@@ -437,9 +440,9 @@ func (r *reader) fillCorrupt(buf []byte) {
 	r.restoreAbsent()
 }
 
-// describe says what is wrong with a record, and where it stands.
+// describe says what is wrong with a record of a chunk, without the line.
 func (r *reader) describe(buf []byte, p problem) connector.RecordError {
-	e := connector.RecordError{File: r.file.Path, Line: r.in.Line(r.in.Offset(r.s.start[p.row]))}
+	e := connector.RecordError{File: r.file.Path}
 	switch p.what {
 	case tooFew, tooMany:
 		e.Reason = fmt.Sprintf("%s: %d are expected", faults[p.what], r.s.fields)

@@ -24,6 +24,7 @@ type Sink struct {
 	dir     string
 	options WriteOptions
 	format  codec.Format
+	kept    codec.Format // of side outputs
 	formats Formats
 	env     connector.Env
 	lock    io.Closer
@@ -36,9 +37,10 @@ type Sink struct {
 }
 
 var (
-	_ connector.Sink      = (*Sink)(nil)
-	_ connector.Describer = (*Sink)(nil)
-	_ connector.Rewriter  = (*Sink)(nil)
+	_ connector.Sink       = (*Sink)(nil)
+	_ connector.Describer  = (*Sink)(nil)
+	_ connector.Rewriter   = (*Sink)(nil)
+	_ connector.SideKeeper = (*Sink)(nil)
 )
 
 // OpenSink opens an output directory for writing and binds it to env.QueryID.
@@ -57,7 +59,11 @@ func OpenSink(_ context.Context, formats Formats, env connector.Env) (*Sink, err
 	if strings.ContainsAny(path.Base(o.Path), "*?") {
 		return nil, &connector.OptionError{Key: "path", Value: o.Path, HasValue: true, Reason: "an output is a directory, not a pattern"}
 	}
-	s := &Sink{fs: env.FS, dir: o.Path, options: o, format: format, formats: formats, env: env, last: -1, least: leastCompacted}
+	kept, err := sideFormat(formats, format, &env)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, unlock(s.lock))
 	}
@@ -85,6 +91,16 @@ func sinkFormat(formats Formats, o WriteOptions, rest map[string]string, env *co
 		}
 	}
 	return formats.make(f, ext, rest, connector.Names(o.keys()), env, true)
+}
+
+// sideFormat is the format of late and bad rows: Parquet, whatever that of the output,
+// for it keeps every type; where there is no Parquet, the output's.
+func sideFormat(formats Formats, output codec.Format, env *connector.Env) (codec.Format, error) {
+	f, err := formats.byName("parquet")
+	if err != nil {
+		return output, nil
+	}
+	return formats.make(f, "", nil, nil, env, true)
 }
 
 func checkMode(env connector.Env, o WriteOptions) error {
@@ -227,10 +243,22 @@ func (s *Sink) clearStaging() error {
 	return nil
 }
 
+// formatOf is the format of the output, or of a side output.
+func (s *Sink) formatOf(side string) codec.Format {
+	if side == "" {
+		return s.format
+	}
+	return s.kept
+}
+
 func (s *Sink) completeName() string { return "part-000" + s.format.Extension() }
 
 // Description implements connector.Describer.
 func (s *Sink) Description() string { return "FileSink[" + s.dir + "]" }
+
+// KeepsSides implements connector.SideKeeper: late rows go to the directory
+// <path>.late, bad ones to <path>.bad.
+func (s *Sink) KeepsSides() bool { return true }
 
 // NeedsRewrite implements connector.Rewriter.
 func (s *Sink) NeedsRewrite() bool { return s.lost }

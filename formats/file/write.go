@@ -222,7 +222,8 @@ func (w *batchWriter) create(side, folder string, schema *arrow.Schema) (*fileWr
 		}
 		w.dirs = append(w.dirs, dir)
 	}
-	name := fmt.Sprintf("part-%020d-%03d%s", w.batch, number, w.s.format.Extension())
+	format := w.s.formatOf(side)
+	name := fmt.Sprintf("part-%020d-%03d%s", w.batch, number, format.Extension())
 	if w.complete && side == "" {
 		name = w.s.completeName()
 	}
@@ -237,7 +238,7 @@ func (w *batchWriter) create(side, folder string, schema *arrow.Schema) (*fileWr
 	}
 	w.done = append(w.done, f)
 	f.buf = bufio.NewWriterSize(f, 1<<16)
-	f.codec, err = w.s.format.NewWriter(f.buf, schema, codec.WriterOptions{Mem: w.s.env.Mem, Metadata: map[string]string{
+	f.codec, err = format.NewWriter(f.buf, schema, codec.WriterOptions{Mem: w.s.env.Mem, Metadata: map[string]string{
 		"tidemill.query": w.s.env.QueryID,
 		"tidemill.batch": fmt.Sprint(w.batch),
 	}})

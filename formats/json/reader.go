@@ -233,9 +233,10 @@ func (r *reader) malformed(start, end int) error {
 	switch r.opts.Mode {
 	case codec.Fail:
 		e := describe()
+		e.Line = r.line(start)
 		return &e
 	case codec.Drop:
-		codec.CountMalformed(r.req.Stats, describe)
+		codec.CountMalformed(r.req.Stats, r.in, start, end, describe)
 		return nil
 	}
 	r.problems = append(r.problems, problem{row: int32(len(r.start))})
@@ -276,13 +277,16 @@ func (r *reader) report(n *node, row int32) {
 func (r *reader) handleProblems() (kept int, err error) {
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return cmp.Compare(a.row, b.row) })
 	if r.opts.Mode == codec.Fail {
-		e := r.describe(r.problems[0])
+		p := r.problems[0]
+		e := r.describe(p)
+		e.Line = r.line(r.start[p.row])
 		return 0, &e
 	}
 	last := int32(-1)
 	for _, p := range r.problems {
 		if p.row != last {
-			codec.CountMalformed(r.req.Stats, func() connector.RecordError { return r.describe(p) })
+			codec.CountMalformed(r.req.Stats, r.in, r.start[p.row], r.end[p.row],
+				func() connector.RecordError { return r.describe(p) })
 			last = p.row
 		}
 	}
@@ -351,12 +355,12 @@ func plainText(text []byte) {
 	}
 }
 
-// describe says what is wrong with a record of the chunk, and where it stands.
+// describe says what is wrong with a record of the chunk, without the line.
 func (r *reader) describe(p problem) connector.RecordError {
 	if p.node == nil {
 		return r.describeRecord(r.start[p.row], r.end[p.row])
 	}
-	e := connector.RecordError{File: r.file.Path, Line: r.line(r.start[p.row]), Column: p.node.path()}
+	e := connector.RecordError{File: r.file.Path, Column: p.node.path()}
 	if p.node.kind == leaf {
 		e.Reason = r.rules.Misfit(r.rec.buf, p.node.cells[p.at], p.node.dt)
 	} else {
@@ -365,9 +369,10 @@ func (r *reader) describe(p problem) connector.RecordError {
 	return e
 }
 
-// describeRecord says why a text is no record: in the words of the strict decoder.
+// describeRecord says why a text is no record, in the words of the strict decoder and
+// without the line.
 func (r *reader) describeRecord(start, end int) connector.RecordError {
-	e := connector.RecordError{File: r.file.Path, Line: r.line(start), Reason: "the record is not an object"}
+	e := connector.RecordError{File: r.file.Path, Reason: "the record is not an object"}
 	if err := strict(r.rec.buf[start:end]); err != nil {
 		var syntax *jsontext.SyntacticError
 		e.Reason = "the record is not JSON"

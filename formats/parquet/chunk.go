@@ -127,6 +127,10 @@ func (p *chunkPages) advance(n int) {
 	p.at += int64(n)
 }
 
+// plainDictionary is what older writers call both the encoding of a dictionary and
+// that of the codes.
+const plainDictionary = format.Encoding(2)
+
 // maxHeader is the most bytes a page header may have; statistics in it can be long.
 const maxHeader = 16 << 20
 
@@ -245,7 +249,7 @@ func (p *chunkPages) dictionaryPage(b []byte, dictionary func([]byte, int) error
 	if !h.Valid || h.V.NumValues < 0 {
 		return errors.New("a dictionary page has no proper header")
 	}
-	if e := h.V.Encoding; e != format.Plain && e != format.PlainDictionary {
+	if e := h.V.Encoding; e != format.Plain && e != plainDictionary {
 		return fmt.Errorf("a dictionary is encoded as %s", e)
 	}
 	data, err := p.inflate(b, int(p.header.UncompressedPageSize), false)

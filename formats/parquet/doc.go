@@ -12,12 +12,15 @@
 //	footer.go    footer → fileMeta            schema.go    schema elements → node tree
 //	chunk.go     column chunk → pages         compress.go  codecs, with bounds
 //	hybrid.go    levels and dictionary codes  leaftype.go  stored value → engine value
-//	source.go    page → runs of values        vector.go    runs → Arrow buffers
+//	source.go    page → runs of values        texts.go, codes.go   … of texts, of codes
+//	vector.go    runs → Arrow buffers         widen.go     engine value → wider value
 //	plan.go      node × wanted type → what to read
 //	nested.go    levels → lists, structs and maps
 //	reader.go    row groups → batches         format.go    codec.Format
 //	prune.go     can a filter be true in this row group?
-//	writer.go    batches → file               column_writer.go, shred.go, statistics.go
+//	writer.go    batches → row groups, file   shred.go     batches → levels and values
+//	column_writer.go   values → page          page_writer.go   page → column chunk
+//	dictionary_writer.go   values → codes     statistics.go    smallest and largest
 //	file.go      single files
 //
 // # Reading

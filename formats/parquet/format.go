@@ -301,6 +301,6 @@ func RowCount(file codec.File) (int64, error) {
 func (f *parquetFormat) NewWriter(w io.Writer, schema *arrow.Schema, opts codec.WriterOptions) (codec.Writer, error) {
 	return NewFileWriter(w, schema, WriterConfig{
 		Compression: f.options.Compression, RowGroupRows: f.options.RowGroupRows,
-		Metadata: opts.Metadata, Mem: opts.Mem,
+		Metadata: opts.Metadata,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -522,4 +523,42 @@ func TestAllocations(t *testing.T) {
 	if n > 100 {
 		t.Errorf("%v allocations for a batch of 7 columns", n)
 	}
+}
+
+// TestParallel reads the row groups of a file by several goroutines.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	mem := columnartest.Mem(t)
+	batch := randomBatch(memory.DefaultAllocator, rand.New(rand.NewPCG(8, 8)), everything, 400, 10)
+	defer batch.Release()
+	m := vfs.NewMem()
+	writeFile(t, m, "a", everything, WriterConfig{RowGroupRows: 40, Compression: Zstd}, batch)
+	f, err := OpenFile(m, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			r, err := f.Reader(mem, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Close()
+			rows := int64(0)
+			for b, err := range columnar.All(context.Background(), r) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				rows += b.NumRows()
+			}
+			if rows != 400 {
+				t.Errorf("%d rows", rows)
+			}
+		})
+	}
+	wg.Wait()
 }

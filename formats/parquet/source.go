@@ -102,7 +102,7 @@ func (r *leafReader) openValues() error {
 			r.form = formTexts
 		}
 		return nil
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		return r.openCodes()
 	case format.RLE:
 		if r.leaf.physical != format.Boolean || len(p.data) < 4 {

@@ -28,9 +28,9 @@ type vector struct {
 	valid  *memory.Buffer // bitmap; nil while nothing is null
 	vcap   int            // slots valid has room for
 	text   bool           // values must be UTF-8
-	scrap  []byte         // for values on their way
-	scrap2 []byte
-	lookup []int32 // codes on their way
+	scrap  []byte         // booleans on their way
+	scrap2 []byte         // values on their way to a wider type
+	lookup []int32        // codes on their way
 }
 
 // reset prepares for a new array of about rows slots.

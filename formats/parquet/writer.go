@@ -11,7 +11,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -25,7 +24,6 @@ type WriterConfig struct {
 	RowGroupRows int               // at most so many rows a row group; 0 is DefaultRowGroupRows
 	NoDictionary bool              // never dictionary-encode
 	Metadata     map[string]string // key/value metadata of the footer
-	Mem          memory.Allocator  // not used yet; nil is fine
 }
 
 // FileWriter writes one Parquet file: optional columns, three-level lists, version 1

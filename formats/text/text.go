@@ -286,16 +286,18 @@ func (r *reader) append() error {
 		return nil
 	}
 	describe := func(i int32) connector.RecordError {
-		s, _ := r.cells[i].Span()
-		return connector.RecordError{File: r.file.Path, Line: r.in.Line(r.in.Offset(s)), Column: r.unit.schema.Field(0).Name,
+		return connector.RecordError{File: r.file.Path, Column: r.unit.schema.Field(0).Name,
 			Reason: (&cells.Rules{}).Misfit(buf, r.cells[i], columnar.String)}
 	}
 	if r.f.opts.Mode == codec.Fail {
 		e := describe(bad[0])
+		start, _ := r.cells[bad[0]].Span()
+		e.Line = r.in.Line(r.in.Offset(start))
 		return &e
 	}
 	for _, i := range bad {
-		codec.CountMalformed(r.req.Stats, func() connector.RecordError { return describe(i) })
+		start, end := r.cells[i].Span()
+		codec.CountMalformed(r.req.Stats, r.in, start, end, func() connector.RecordError { return describe(i) })
 	}
 	if r.f.opts.Mode == codec.Drop {
 		r.rows -= len(r.cells)

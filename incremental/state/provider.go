@@ -80,6 +80,17 @@ func (p *Provider) Open(ctx context.Context, spec Spec, state checkpoint.Operato
 	return s, nil
 }
 
+// Look opens a Store between batches, to be read only: the next Open of that version is
+// handed the same Store.
+func (p *Provider) Look(ctx context.Context, spec Spec, state checkpoint.OperatorState) (*Store, error) {
+	s, err := p.Open(ctx, spec, state)
+	if err == nil {
+		s.dirty = false
+		p.inBatch.Store(false)
+	}
+	return s, err
+}
+
 // isFor says whether the Store has the tables of spec.
 func (s *Store) isFor(spec Spec) bool {
 	return slices.EqualFunc(s.tables, spec.Tables, func(t *Table, o TableSchema) bool {

@@ -200,6 +200,15 @@ func holdsFloat(dt arrow.DataType) bool {
 	return columnar.IsFloat(dt)
 }
 
+// KeyNames are the names of a join's keys, as its left side calls them.
+func KeyNames(j *logical.Join) string {
+	var parts []string
+	for _, k := range logical.PartsOf(j).Keys {
+		parts = append(parts, nameOf(k.Left))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // nameOf is the name of a key in the state.
 func nameOf(e expr.Expr) string {
 	if c, ok := e.(*expr.Column); ok {

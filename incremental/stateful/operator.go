@@ -50,6 +50,8 @@ func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 		return describeLimit(x, mode), nil
 	case *logical.Join:
 		return describeJoin(x, mode)
+	case *logical.MapGroups:
+		return describeGroups(x, mode)
 	}
 	return nil, &logical.UnsupportedError{What: n.String() + " on a stream"}
 }
@@ -66,6 +68,8 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 		return planLimit(pl, x, inst)
 	case *logical.Join:
 		return planJoin(pl, inst.tracedJoin(x), inst)
+	case *logical.MapGroups:
+		return planGroups(pl, x, inst)
 	}
 	return nil, fmt.Errorf("bug: %s keeps no state", n)
 }
@@ -77,12 +81,13 @@ func (o *Operator) Name() string { return o.name }
 func (o *Operator) Node() logical.Node { return o.node }
 
 // Evicts says whether a watermark that moves has an effect: rows to emit or to forget.
-func (o *Operator) Evicts() bool { return o.evicted }
+func (o *Operator) Evicts() bool { return o.evicted || groupTime(o.node) == logical.EventTimers }
 
 // Checkpoint describes the operator for plan.json.
 func (o *Operator) Checkpoint() (checkpoint.Operator, error) {
 	c := checkpoint.Operator{
 		Name: o.name, Kind: o.kind, Text: o.text, Fingerprint: checkpoint.HashBytes([]byte(o.kind + " " + o.text)),
+		Variables: groupVariables(o.node),
 	}
 	for _, t := range o.spec.Tables {
 		values, err := t.StateFields()
@@ -156,7 +161,7 @@ func (i *Instance) Metrics() Metrics {
 	}
 	for _, t := range i.op.spec.Tables {
 		table := i.store.Table(t.Name)
-		if !isSide(t.Name) {
+		if !i.op.isBeside(t.Name) {
 			m.Total += int64(table.Len())
 		}
 		m.Bytes += table.Bytes()

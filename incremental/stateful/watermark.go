@@ -38,6 +38,9 @@ func outputWatermark(n logical.Node, global *int64, utc bool) *int64 {
 		}
 		return nil
 	}
+	if _, ok := n.(*logical.MapGroups); ok {
+		return nil // what a function emits is of any time
+	}
 	w := inputWatermark(n, global, utc)
 	j, ok := n.(*logical.Join)
 	if !ok || w == nil || !logical.IsStreaming(j.Left) || !logical.IsStreaming(j.Right) {

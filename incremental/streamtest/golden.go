@@ -177,6 +177,8 @@ func (g *goldenRun) directive(d *datadriven.TestData) (string, error) {
 		return g.w.State(g.ctx, arg(d, "op"), arg(d, "table"))
 	case "sink":
 		return g.w.Output(g.ctx)
+	case "side":
+		return g.side(d)
 	case "offsets":
 		return g.offsets()
 	case "ls":
@@ -239,8 +241,8 @@ func (g *goldenRun) declare(d *datadriven.TestData) error {
 	return nil
 }
 
-// query starts the query: query mode= [sink=] [sink_options=(k, v, …)] [set=(k, v, …)]
-// and SQL.
+// query starts the query: query mode= [sink=] [sink_options=(k, v, …)] [keep=(late, bad)]
+// [set=(k, v, …)] and SQL.
 func (g *goldenRun) query(d *datadriven.TestData) error {
 	mode, err := parseMode(arg(d, "mode"))
 	if err != nil {
@@ -250,6 +252,9 @@ func (g *goldenRun) query(d *datadriven.TestData) error {
 		g.w.Sink = s
 	}
 	g.w.SinkOptions = pairs(arg(d, "sink_options"))
+	if k := arg(d, "keep"); k != "" {
+		g.w.Keep = strings.Split(k, ", ")
+	}
 	if n := arg(d, "retain"); n != "" {
 		if g.w.Retain, err = strconv.Atoi(n); err != nil {
 			return err
@@ -532,6 +537,15 @@ func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 // volatile are the fields of a report that differ from run to run.
 var volatile = []string{"id", "runId", "timestamp", "batchDuration", "inputRowsPerSecond", "processedRowsPerSecond",
 	"durationMs", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs", "memoryUsedBytes", "numShufflePartitions", "numStateStoreInstances"}
+
+// side is what is kept beside the output: side late|bad [columns=(…)].
+func (g *goldenRun) side(d *datadriven.TestData) (string, error) {
+	columns := arg(d, "columns")
+	if columns == "" {
+		columns = "*"
+	}
+	return g.w.Side(g.ctx, d.CmdArgs[0].Key, columns)
+}
 
 // progress is the last report as JSON; progress only=FIELD a part of it.
 func (g *goldenRun) progress(d *datadriven.TestData) (string, error) {

@@ -87,6 +87,12 @@ func (s *killSink) NeedsRewrite() bool {
 	return ok && r.NeedsRewrite()
 }
 
+// KeepsSides implements connector.SideKeeper.
+func (s *killSink) KeepsSides() bool {
+	k, ok := s.Sink.(connector.SideKeeper)
+	return ok && k.KeepsSides()
+}
+
 type killStaged struct {
 	connector.Staged
 	sink  *killSink

@@ -57,6 +57,8 @@ type World struct {
 	Sink string
 	// SinkOptions are further options of a file sink.
 	SinkOptions map[string]string
+	// Keep are the rows kept beside the output: late, bad.
+	Keep []string
 	// Retain and FoldEvery are the query's.
 	Retain, FoldEvery int
 
@@ -199,6 +201,7 @@ func (w *World) Config(plan logical.Node) incremental.Config {
 		Settings: w.settings, Policy: w.policy, Registry: function.Builtins(), DisableRules: w.disabled(),
 		Parallel: max(w.Variant.Shards, 1), BatchRows: w.Variant.BatchRows, Mem: w.Mem, Clock: w.Clock,
 		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test", Retain: w.Retain, FoldEvery: w.FoldEvery,
+		KeepLate: slices.Contains(w.Keep, "late"), KeepBad: slices.Contains(w.Keep, "bad"),
 		Listener: incremental.Listener{Warn: w.warn},
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
 			sink, err := w.openSink(ctx, o, plan.Schema().Arrow())
@@ -489,6 +492,21 @@ func (w *World) Output(ctx context.Context) (string, error) {
 		return "nothing\n", nil
 	}
 	return columnar.Text(schema, rows, columnar.TextOptions{}), nil
+}
+
+// Side is some columns of what is kept beside the output under a name, late or bad, as
+// text, sorted.
+func (w *World) Side(ctx context.Context, name, columns string) (string, error) {
+	rows, err := w.Bounded(ctx, fmt.Sprintf("SELECT %s FROM '%s.%s/part-*'", columns, outputDir, name))
+	var none *connector.NoFilesError
+	if errors.As(err, &none) {
+		return "nothing\n", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer rows.release()
+	return columnar.Text(rows.schema, rows.batches, columnar.TextOptions{}), nil
 }
 
 // LastCommit is the newest commit.

@@ -15,6 +15,9 @@ type ScanStats struct {
 	MalformedFiles atomic.Int64
 	FilesPruned    atomic.Int64
 	GroupsPruned   atomic.Int64
+	// Kept collects every bad record and damaged file that is left out; nil keeps
+	// none. It is set before the scan begins.
+	Kept *BadRecords
 
 	mu    sync.Mutex
 	first []RecordError
@@ -28,6 +31,30 @@ func (s *ScanStats) Malformed(e RecordError) {
 	if s == nil {
 		return
 	}
+	s.count(e)
+	s.Kept.add(e, nil, Span{})
+}
+
+// MalformedText is Malformed for a record that is a part of a file's text. e.Line need
+// not be known.
+func (s *ScanStats) MalformedText(e RecordError, text RecordText, at Span) {
+	if s == nil {
+		return
+	}
+	s.count(e)
+	s.Kept.add(e, text, at)
+}
+
+// MalformedFile counts a damaged file that is left out.
+func (s *ScanStats) MalformedFile(e RecordError) {
+	if s == nil {
+		return
+	}
+	s.MalformedFiles.Add(1)
+	s.Kept.add(e, nil, Span{})
+}
+
+func (s *ScanStats) count(e RecordError) {
 	s.MalformedRows.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()

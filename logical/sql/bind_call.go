@@ -51,6 +51,8 @@ func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error
 		x, err = e.structCall(n)
 	case "named_struct":
 		x, err = e.namedStruct(n)
+	case "grouping", "grouping_id":
+		x, err = e.grouping(n, name)
 	case "overlay":
 		x, err = e.overlay(n)
 	default:
@@ -64,7 +66,7 @@ var elsewhere = map[string]string{
 	"tumble": "GROUP BY window(ts, size), or FROM TUMBLE(t, ts, size)", "hop": "GROUP BY window(ts, size, slide), or FROM HOP(t, ts, slide, size)",
 	"session": "GROUP BY session_window(ts, gap), or FROM SESSION(t, ts, gap)", "tumble_start": "window.start with GROUP BY window(ts, size)",
 	"tumble_end": "window.end with GROUP BY window(ts, size)", "hop_start": "window.start with GROUP BY window(ts, size, slide)",
-	"hop_end": "window.end with GROUP BY window(ts, size, slide)", "grouping": "UNION ALL of one SELECT for each grouping",
+	"hop_end": "window.end with GROUP BY window(ts, size, slide)",
 	"explode": "keep the array, or read it from a file with one row for each value", "unnest": "keep the array, or read it from a file with one row for each value",
 	"row_number": "DISTINCT ON (key) … ORDER BY keeps one row for each key", "rank": "aggregate in a subquery and join it",
 	"lag": "join the table with itself", "lead": "join the table with itself",

@@ -18,34 +18,18 @@ func (sel *selection) groupBy() error {
 		return nil
 	}
 	sel.grouped = true
-	for _, s := range g.Items {
-		switch x := s.(type) {
-		case *ast.GroupingSets:
-			return sel.b.unsupported(x, "grouping by "+[...]string{"ROLLUP", "CUBE", "GROUPING SETS"}[x.Kind], "",
-				"UNION ALL of one SELECT for each grouping")
-		case *ast.Row:
-			if len(x.Items) == 0 {
-				continue
-			}
-			for _, one := range x.Items {
-				if err := sel.groupItem(one); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if err := sel.groupItem(s); err != nil {
-			return err
-		}
-	}
-	sel.completeWindows()
-	return nil
-}
-
-func (sel *selection) groupItem(s ast.Expr) error {
-	i, ok, err := sel.position(s, "GROUP BY")
+	sets, err := sel.groupSets(g.Items)
 	if err != nil {
 		return err
+	}
+	return sel.useSets(sets)
+}
+
+// groupItem adds the key that s is, and returns its place; a window has two.
+func (sel *selection) groupItem(s ast.Expr) (groupingSet, error) {
+	i, ok, err := sel.position(s, "GROUP BY")
+	if err != nil {
+		return nil, err
 	}
 	e := sel.env("GROUP BY", columnFirst)
 	var x expr.Expr
@@ -58,21 +42,18 @@ func (sel *selection) groupItem(s ast.Expr) error {
 		x, err = e.bind(s)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if expr.HasAggregate(x) {
-		return sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
+		return nil, sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
 	}
 	if x.Type().ID() == arrow.MAP {
-		return sel.b.errorf(s, "values of type MAP cannot be grouped")
+		return nil, sel.b.errorf(s, "values of type MAP cannot be grouped")
 	}
 	if w := e.windowOf(s, x); w != nil {
-		sel.addKey(expr.Pass(w.start))
-		sel.addKey(expr.Pass(w.end))
-		return nil
+		return groupingSet{sel.addKey(expr.Pass(w.start)), sel.addKey(expr.Pass(w.end))}, nil
 	}
-	sel.addKey(keyNamed(x, name))
-	return nil
+	return groupingSet{sel.addKey(keyNamed(x, name))}, nil
 }
 
 // keyNamed is a grouping key; a column keeps its name and ID.
@@ -83,14 +64,15 @@ func keyNamed(x expr.Expr, name string) expr.Named {
 	return expr.As(x, name)
 }
 
-// addKey adds a key unless it is there.
-func (sel *selection) addKey(n expr.Named) {
-	for _, k := range sel.keys {
+// addKey adds a key unless it is there, and returns its place.
+func (sel *selection) addKey(n expr.Named) int {
+	for i, k := range sel.keys {
 		if expr.Equal(k.Expr, n.Expr) {
-			return
+			return i
 		}
 	}
 	sel.keys = append(sel.keys, n)
+	return len(sel.keys) - 1
 }
 
 // isKey tells whether a column is grouped by.
@@ -127,21 +109,11 @@ func (sel *selection) warnHiddenAlias(s ast.Expr) {
 
 // completeWindows lets one bound of a window stand for both.
 func (sel *selection) completeWindows() {
-	for _, k := range sel.keys {
-		c, ok := k.Expr.(*expr.Column)
-		if !ok {
-			continue
-		}
-		w, ok := sel.b.windows[c.ID]
-		if !ok {
-			continue
-		}
-		for _, bound := range []*expr.Column{w.Start, w.End} {
-			if at := sel.node.Schema().Index(bound.ID); at >= 0 {
-				sel.addKey(expr.Pass(sel.node.Schema().Columns[at]))
-			}
-		}
+	all := make(groupingSet, len(sel.keys))
+	for i := range all {
+		all[i] = i
 	}
+	sel.withBounds(all)
 }
 
 // groupByAll groups by every select item without an aggregate.
@@ -209,7 +181,8 @@ func (sel *selection) aggregate(having expr.Expr, orders []*order, on []expr.Exp
 	}
 	sel.attachScalars(func(id expr.ID) bool { return below[id] })
 	sel.addVolatile()
-	sel.node = logical.NewAggregate(sel.node, sel.keys, sel.aggs)
+	sel.expand()
+	sel.node = logical.NewAggregate(sel.node, sel.groupKeys(), sel.aggs)
 	sel.attachScalars(func(expr.ID) bool { return true })
 	if having != nil {
 		sel.node = logical.NewFilter(sel.node, having)
@@ -221,15 +194,18 @@ func (sel *selection) aggregate(having expr.Expr, orders []*order, on []expr.Exp
 // and aggregates, collecting the aggregates. Any other column is a mistake, shown
 // in syntax.
 func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error) {
-	for _, k := range sel.keys {
+	for i, k := range sel.keys {
 		if expr.Equal(x, k.Expr) {
-			return k.Column(), nil
+			return sel.groupKeys()[i].Column(), nil
 		}
 	}
 	switch n := x.(type) {
 	case *expr.Agg:
 		return sel.aggregateColumn(n), nil
 	case *expr.Column:
+		if sel.sets != nil && n.ID == sel.setColumn.ID {
+			return n, nil
+		}
 		for _, s := range sel.subs {
 			if s.column.ID == n.ID {
 				return n, nil

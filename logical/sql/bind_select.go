@@ -31,6 +31,12 @@ type selection struct {
 	keys     []expr.Named
 	aggs     []expr.Named
 	grouped  bool
+	// With several grouping sets, outputs are the keys as the aggregate has them, and
+	// expanded those that are null in some sets, as they come into it.
+	sets      []groupingSet
+	expanded  []expr.Named
+	outputs   []expr.Named
+	setColumn *expr.Column
 }
 
 // item is one column of the select list, stars written out.

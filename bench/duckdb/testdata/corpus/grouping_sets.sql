@@ -1,0 +1,18 @@
+SELECT k, count(*) FROM t GROUP BY ROLLUP (k);
+SELECT k, b, count(*), sum(id), grouping(k), grouping(b) FROM t GROUP BY ROLLUP (k, b);
+SELECT k, b, count(*), grouping(k, b) FROM t GROUP BY CUBE (k, b);
+SELECT k, b, day, count(*) FROM t GROUP BY GROUPING SETS ((k, b), (day), ());
+SELECT k, b, day, count(*), min(ts) FROM t GROUP BY k, ROLLUP (b, day);
+SELECT k, b, day, count(*) FROM t GROUP BY CUBE (k), ROLLUP (b, day);
+SELECT k, count(*) FROM t GROUP BY GROUPING SETS ((k), (k), ());
+SELECT k, sum(k), count(k) FROM t GROUP BY ROLLUP (k);
+SELECT k % 2 AS odd, b, count(*) FROM t GROUP BY ROLLUP (odd, b);
+SELECT coalesce(CAST(k AS VARCHAR), 'all') AS k, count(*) FROM t GROUP BY ROLLUP (k);
+SELECT k, b, count(*) FROM t GROUP BY ROLLUP (k, b) HAVING grouping(b) = 0 AND count(*) > 1;
+SELECT k, b, count(*) AS n FROM t GROUP BY CUBE (k, b) ORDER BY grouping(k), grouping(b), k, b;
+SELECT k, b, count(DISTINCT s), count(*) FILTER (WHERE id > 10) FROM t GROUP BY CUBE (k, b);
+SELECT s, max(id), median(id) FROM t GROUP BY GROUPING SETS (s, ());
+SELECT * FROM (SELECT k, b, count(*) AS n FROM t GROUP BY CUBE (k, b)) WHERE k = 1;
+SELECT * FROM (SELECT k, b, count(*) AS n FROM t GROUP BY k, ROLLUP (b)) WHERE k = 1;
+SELECT count(*) FROM t GROUP BY GROUPING SETS (());
+SELECT t.k, u.k, count(*) FROM t JOIN u ON t.k = u.k GROUP BY ROLLUP (t.k, u.k);
