@@ -29,6 +29,9 @@ type job struct {
 	listener   incremental.Listener
 	// keepLate and keepBad write late rows and malformed records beside the output.
 	keepLate, keepBad bool
+	// grown are the pins of streams that new files widened during this run; they go before
+	// those of the checkpoint.
+	grown map[string]map[string]string
 }
 
 // queryOptions are the options of CREATE SINK that are the query's, not the connector's.
@@ -207,6 +210,10 @@ func (j *job) repin(ctx context.Context, plan logical.Node, dir string) (logical
 	if err != nil {
 		return nil, asRefusal(dir, err)
 	}
+	if pins == nil {
+		pins = map[string]map[string]string{}
+	}
+	maps.Copy(pins, j.grown)
 	return logical.Transform(plan, func(n logical.Node) (logical.Node, error) {
 		scan, ok := n.(*logical.StreamScan)
 		if !ok {

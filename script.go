@@ -213,7 +213,7 @@ func (sc *Script) override(own *Session, p *sql.Planner, r *formats.Resolver) er
 // plan plans an INSERT as a streaming query. The job comes back with an error, too, once
 // the sink's options are known.
 func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, error) {
-	j := &job{session: sc.s, name: in.name}
+	j := &job{session: sc.s, name: in.name, grown: in.grown}
 	if err := j.configure(in.sink, sc.o); err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/formats/memory"
+	"github.com/tidemill/tidemill/incremental/stateful"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -358,7 +359,7 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if out.optimized, out.trace, err = o.Optimize(node); err != nil {
 		return nil, nil, err
 	}
-	if out.physical, err = physical.NewPlanner().Plan(out.optimized); err != nil {
+	if out.physical, err = physical.NewPlanner(stateful.PlanBoundedGroups).Plan(out.optimized); err != nil {
 		return nil, nil, err
 	}
 	return out.physical, out, nil

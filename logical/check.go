@@ -78,6 +78,9 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *SetOp:
 		err = &UnsupportedError{What: strings.ToUpper(x.Kind.String()) + " on a stream", Reason: "which rows remain is known only at the end",
 			Remedy: "use a semi or anti join against a bounded table"}
+	case *Over:
+		err = &UnsupportedError{What: "a window function (OVER) on a stream", Reason: "rows still to come would change the values of rows already sent",
+			Remedy: "group by an event-time window, keep one row for each key with DISTINCT ON, or compute it in a query over the output"}
 	case *Window:
 		if x.IsSession() && !up.aggregate {
 			err = ungroupedSession()

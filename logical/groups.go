@@ -33,8 +33,10 @@ type MapGroups struct {
 	// where timers are of event time. LateOffset, in microseconds, is what closes it.
 	Late       *expr.Column
 	LateOffset int64
-	Output     *Schema
-	Function   GroupFunction
+	// HasTime says that the input has an event time.
+	HasTime  bool
+	Output   *Schema
+	Function GroupFunction
 	// State is the stable name of the node's state in a checkpoint, given before
 	// optimization; "" where no state is kept.
 	State string
@@ -261,8 +263,10 @@ func (g *GroupedData) MapGroups(f GroupFunction, key, row GroupAliases, initial 
 		for _, f := range spec.Output {
 			m.Output.Columns = append(m.Output.Columns, &expr.Column{ID: expr.NewID(), Name: f.Name, DataType: f.Type, Null: true})
 		}
+		late, offset := eventTimeColumn(d.node)
+		m.HasTime = late != nil
 		if spec.Time == EventTimers {
-			m.Late, m.LateOffset = eventTimeColumn(d.node)
+			m.Late, m.LateOffset = late, offset
 		}
 		return m, nil
 	})

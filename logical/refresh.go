@@ -103,6 +103,8 @@ func (r refresher) node(n Node) Node {
 		m.PartitionKeys = r.exprs(x.PartitionKeys)
 		m.Start, m.End = r.column(x.Start), r.column(x.End)
 		return &m
+	case *Over:
+		return NewOver(fresh[0], r.named(x.Functions))
 	case *Expand:
 		m := *x
 		m.Input, m.Keys, m.Set = fresh[0], r.named(x.Keys), r.column(x.Set)

@@ -80,6 +80,13 @@ func (p *pruner) prune(n logical.Node, used columnSet) logical.Node {
 		return logical.NewProject(p.prune(x.Input, columnSet{}.with(exprsOf(columns)...)), columns)
 	case *logical.Aggregate:
 		return p.pruneAggregate(x, used)
+	case *logical.Over:
+		functions := p.usedNamed(x.Functions, used)
+		if len(functions) == 0 {
+			return p.prune(x.Input, used)
+		}
+		used = used.with(exprsOf(functions)...)
+		return logical.NewOver(p.prune(x.Input, used), functions)
 	case *logical.Expand:
 		return p.pruneChildren(x, used.with(x.Exprs()...))
 	case *logical.Distinct:

@@ -8,7 +8,7 @@ import (
 )
 
 // PushFilter moves conditions of a filter towards the scans: through projections,
-// sorts, windows, unions, set operations, the keys of aggregates and DISTINCT ON,
+// sorts, windows, unions, set operations, the keys of aggregates, DISTINCT ON and window functions,
 // and to the sides of joins that hold their columns and whose rows they may remove.
 // Never through a Watermark, a Limit, or below a node that keeps state by them.
 var PushFilter Rule = downward{rule{"push_filter", func(n logical.Node) (logical.Node, error) {
@@ -35,6 +35,12 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 	case *logical.Expand: // a row that fails the condition fails it in every set
 		schema := in.Input.Schema()
 		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) })
+	case *logical.Over: // whole partitions may go
+		keys := columnsOf(in.Partition())
+		return pushUnary(f, in, conds, func(c expr.Expr) bool {
+			ids := expr.Columns(c)
+			return len(ids) > 0 && keys.Has(ids...) && !isFallible(c) && respectsEquality(c)
+		})
 	case *logical.Aggregate:
 		return pushThroughAggregate(f, in, conds)
 	case *logical.Distinct:

@@ -9,7 +9,7 @@ import (
 )
 
 // Batch is the strategies for bounded queries. A stream is read as far as it goes now.
-var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow, planExpand}
+var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow, planExpand, planOver}
 
 func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 	switch x := n.(type) {
@@ -122,6 +122,38 @@ func planExpand(pl *Planner, n logical.Node) (Plan, error) {
 		return nil, err
 	}
 	return NewExpand(in, keys, x.Sets, x.Set.Name)
+}
+
+func planOver(pl *Planner, n logical.Node) (Plan, error) {
+	x, ok := n.(*logical.Over)
+	if !ok {
+		return nil, nil
+	}
+	ordered := pl.WantsOrder()
+	in, err := pl.PlanSame(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := BindNamed(x.Functions, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	partition, err := BindAll(x.Partition(), x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	if len(partition) == 0 || ordered || pl.WantsOrdinal() {
+		return NewOver(in, functions)
+	}
+	parts, err := NewExchange(in, partition...)
+	if err != nil {
+		return nil, err
+	}
+	o, err := NewOver(parts, functions)
+	if err != nil {
+		return nil, err
+	}
+	return NewCoalesce(o), nil
 }
 
 func planOrder(pl *Planner, n logical.Node) (Plan, error) {
@@ -526,7 +558,7 @@ func estimate(n logical.Node) (rows int64, known bool) {
 	case *logical.Expand:
 		rows, known := estimate(x.Input)
 		return rows * int64(len(x.Sets)), known
-	case *logical.Filter, *logical.Project, *logical.Alias, *logical.Watermark, *logical.Distinct, *logical.Sort:
+	case *logical.Filter, *logical.Project, *logical.Alias, *logical.Watermark, *logical.Distinct, *logical.Sort, *logical.Over:
 		return estimate(x.Children()[0])
 	}
 	return 0, false

@@ -4,8 +4,9 @@
 --   tidemill query "SELECT sensor, count(*) AS n, round(avg(celsius), 2) AS mean FROM 'out/readings' GROUP BY sensor ORDER BY sensor"
 --   tidemill query "SELECT * FROM 'out/unreadable'"
 --
--- In mode permissive (the default) a record that does not fit is a row of nulls, counted
--- in the progress (numMalformedRows), with its text in the corrupt_column.
+-- In mode permissive (the default) a record that does not fit keeps what could be read of
+-- it, with null for the rest. It is counted in the progress (numMalformedRows), and its
+-- text is in the corrupt_column.
 
 CREATE STREAM readings (
   at TIMESTAMP, sensor VARCHAR, celsius DOUBLE, raw VARCHAR

@@ -396,7 +396,7 @@ func (s *Source) checkGrown(ctx context.Context, files []foundFile) error {
 	}
 	pinned := s.Pinned()
 	pinned[pinColumns] = connector.EncodeSchema(schema)
-	return &connector.SchemaGrownError{File: first, Schema: schema, Pinned: pinned}
+	return &connector.SchemaGrownError{Stream: s.o.env.Name, File: first, Schema: schema, Pinned: pinned}
 }
 
 // skipSame hashes the files and marks those whose content was met before.

@@ -155,7 +155,7 @@ func PlanBoundedGroups(pl *physical.Planner, n logical.Node) (physical.Plan, err
 
 // planGroups plans a MapGroups: [LateFilter] > MapGroups. inst is nil over bounded data.
 func planGroups(pl *physical.Planner, m *logical.MapGroups, inst *Instance) (physical.Plan, error) {
-	p := &MapGroups{inst: inst, spec: m.Function.Spec(), function: m.Function, schema: m.Schema().Arrow(), hasTime: m.Late != nil}
+	p := &MapGroups{inst: inst, spec: m.Function.Spec(), function: m.Function, schema: m.Schema().Arrow(), hasTime: m.HasTime}
 	input := m.Input
 	if inst != nil && m.Late != nil {
 		input = inst.traced(input)

@@ -526,11 +526,16 @@ func (j *sessionJoin) makeSessions() ([]uint32, error) {
 		return nil, nil
 	}
 	mem := j.r.env.Mem
-	keys := make([]arrow.Array, len(j.keys))
-	for i, k := range j.keys {
-		keys[i] = kernel.Filter(mem, k, j.made)
+	keys := make([]arrow.Array, 0, len(j.keys))
+	defer func() { releaseAll(keys) }()
+	for _, k := range j.keys {
+		// Not Filter: a key may have several new sessions.
+		taken, err := kernel.Take(mem, k, j.made)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, taken)
 	}
-	defer releaseAll(keys)
 	values := []arrow.Array{timestamps(mem, j.madeStarts), timestamps(mem, j.madeEnds)}
 	defer releaseAll(values)
 	rows := make([]uint32, len(j.made))

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemill/tidemill/columnar/columnartest"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/internal/vfs/faultfs"
+	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
@@ -31,6 +32,8 @@ type Scenario struct {
 	SinkOptions map[string]string
 	Shards      int
 	Steps       []Step
+	// Wrap is that of World.
+	Wrap func(plan logical.Node) (logical.Node, error)
 }
 
 // Step drops files, then runs the query until there is nothing left to do; Restart
@@ -121,6 +124,7 @@ func CrashEverywhere(t *testing.T, s Scenario, f Faults) {
 func (s *Scenario) world(fsys vfs.FS, mem arrowmemory.Allocator) (*World, error) {
 	w := NewWorld(fsys, mem, Variant{Shards: s.Shards, Snapshots: checkpoint.SnapshotPolicy{Always: true}})
 	w.Sink, w.SinkOptions, w.Retain, w.FoldEvery = s.Sink, s.SinkOptions, 2, 1
+	w.Wrap = s.Wrap
 	w.Declare(s.SQL)
 	return w, w.Query(s.Query, s.Mode, nil)
 }

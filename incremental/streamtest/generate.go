@@ -176,12 +176,13 @@ func (g generator) query() genQuery {
 	switch q.Kind {
 	case stateless:
 		q.Items = some(g, genScalars, 1, 4)
-		if g.IntN(5) == 0 && !q.Union {
+		if g.IntN(5) == 0 && !q.Union && q.Join == "" {
 			q.Count = 1 + g.IntN(12)
 		}
 	case distinctOn:
-		// The first in arrival order: of a union that depends on the batches.
-		q.Union = false
+		// The first in arrival order: of a union that depends on the batches, and a join
+		// has none.
+		q.Union, q.Join = false, ""
 		q.Keys, q.Items = some(g, genKeys[:8], 1, 2), some(g, genScalars, 1, 3)
 	case distinct:
 		q.Mode = pick(g, []connector.OutputMode{connector.Update, connector.Complete})
@@ -194,7 +195,7 @@ func (g generator) query() genQuery {
 
 func (g generator) aggregate(q *genQuery) {
 	q.Aggs = some(g, genAggs, 1, 4)
-	if !q.Union && g.IntN(3) == 0 {
+	if !q.Union && q.Join == "" && g.IntN(3) == 0 {
 		q.Aggs = append(q.Aggs, some(g, genOrdered, 1, 2)...)
 	}
 	q.Keys = some(g, genKeys, 0, 2)
@@ -207,6 +208,7 @@ func (g generator) aggregate(q *genQuery) {
 		}
 		q.Keys = slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" })
 		if q.isSession() {
+			q.Join = "" // sessions are merged by the aggregate right above their rows
 			// Refused: the distinct values of sessions that merge cannot be told apart.
 			q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool { return strings.Contains(a, "DISTINCT") }), "count(*)")
 		}
@@ -238,7 +240,7 @@ func (q *genQuery) from(bounded bool) string {
 	case bounded || q.Window != "":
 		from = fmt.Sprintf("(SELECT %s FROM t)", columns)
 	}
-	if bounded && q.isSession() {
+	if bounded && q.isSession() && q.Mode != connector.Complete {
 		_, gap, _ := strings.Cut(q.Window, " ")
 		from = fmt.Sprintf("(SELECT * FROM %s z WHERE lw IS NULL OR ts + INTERVAL '%s seconds' > lw)", from, gap)
 	}
@@ -295,7 +297,7 @@ func (q *genQuery) sql(bounded bool) string {
 	}
 	text := head + strings.Join(items, ", ") + " FROM " + q.from(bounded)
 	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
+		text += " WHERE (" + strings.Join(where, ") AND (") + ")"
 	}
 	if q.Kind == aggregated && len(groups) > 0 {
 		text += " GROUP BY " + strings.Join(groups, ", ")

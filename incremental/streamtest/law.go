@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -31,6 +32,9 @@ func (c *Case) Check(ctx context.Context, mem arrowmemory.Allocator) string {
 	got, late, streamErr := c.stream(ctx, mem)
 	if got != nil {
 		defer got.release()
+	}
+	if streamErr == nil && (len(late) == 0 || c.reopensSessions(late)) {
+		return "" // without a file there is no batch
 	}
 	want, batchErr := c.batch(ctx, mem, late)
 	if want != nil {
@@ -89,6 +93,27 @@ func (c *Case) stream(ctx context.Context, mem arrowmemory.Allocator) (_ *rowSet
 	}
 	rows, err := c.rows(w)
 	return rows, late, err
+}
+
+// reopensSessions says whether a row came behind the watermark but not late by its own
+// end: it may have belonged to a session that was closed already, and then begins
+// another, which no batch would.
+func (c *Case) reopensSessions(late map[string]*int64) bool {
+	if !c.Query.isSession() || c.Query.Mode == connector.Complete {
+		return false
+	}
+	for _, b := range c.Batches {
+		for _, f := range b.Files {
+			lw := late[strings.TrimSuffix(f.Name, path.Ext(f.Name))]
+			for _, r := range f.Rows {
+				text, _, _ := strings.Cut(strings.TrimPrefix(r, `{"ts":"`), `"`)
+				if t, err := time.Parse(time.RFC3339, text); err == nil && lw != nil && t.UnixMicro() <= *lw {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (c *Case) addDim(ctx context.Context, w *World) error {

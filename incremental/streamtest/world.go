@@ -61,6 +61,9 @@ type World struct {
 	Keep []string
 	// Retain and FoldEvery are the query's.
 	Retain, FoldEvery int
+	// Wrap, if it is not nil, puts something above the plan of the query that SQL cannot
+	// say.
+	Wrap func(plan logical.Node) (logical.Node, error)
 
 	streams  []*streamDecl
 	query    string
@@ -190,7 +193,11 @@ func (w *World) Plan(ctx context.Context) (logical.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Query(ctx, w.query)
+	plan, err := p.Query(ctx, w.query)
+	if err != nil || w.Wrap == nil {
+		return plan, err
+	}
+	return w.Wrap(plan)
 }
 
 // Config is the configuration of the query.

@@ -275,6 +275,9 @@ func sameNode(a, b Expr) bool {
 	case *Agg:
 		y, ok := b.(*Agg)
 		return ok && x.Func.Name == y.Func.Name && x.Distinct == y.Distinct && (x.Filter == nil) == (y.Filter == nil)
+	case *Over:
+		y, ok := b.(*Over)
+		return ok && x.same(y)
 	case *Name:
 		y, ok := b.(*Name)
 		return ok && *x == *y
