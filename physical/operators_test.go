@@ -192,6 +192,9 @@ func TestOperators(t *testing.T) {
 			return must[*physical.SessionMerge](t)(physical.NewSessionMerge(w, exprs(t, w.Schema(), col("s")), n-2, n-1))
 		}},
 	}
+	for name, c := range overCases() {
+		cases["over "+name] = c
+	}
 	for kind, all := range map[logical.SetOpKind][]bool{logical.Intersect: {false, true}, logical.Except: {false, true}} {
 		for _, all := range all {
 			name := kind.String()

@@ -129,8 +129,11 @@ func planOver(pl *Planner, n logical.Node) (Plan, error) {
 	if !ok {
 		return nil, nil
 	}
-	ordered := pl.WantsOrder()
-	in, err := pl.PlanSame(x.Input)
+	plan := pl.PlanOrdered // rows equal in order follow their arrival
+	if pl.WantsOrdinal() {
+		plan = pl.PlanOrdinal
+	}
+	in, err := plan(x.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +145,7 @@ func planOver(pl *Planner, n logical.Node) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(partition) == 0 || ordered || pl.WantsOrdinal() {
+	if len(partition) == 0 || pl.WantsOrder() {
 		return NewOver(in, functions)
 	}
 	parts, err := NewExchange(in, partition...)

@@ -47,7 +47,7 @@ func (f *parquetFormat) Infer(ctx context.Context, files []codec.File) (codec.In
 		if err := ctx.Err(); err != nil {
 			return codec.Inferred{}, false, err
 		}
-		m, err := f.open(file)
+		m, err := f.open(file, nil)
 		if err != nil {
 			return codec.Inferred{}, false, err
 		}
@@ -85,8 +85,8 @@ func mergeFields(fields []arrow.Field, s *arrow.Schema, path string) ([]arrow.Fi
 	return fields, nil
 }
 
-// open reads the footer of a file. With codec.Drop a damaged file gives nil.
-func (f *parquetFormat) open(file codec.File) (*fileMeta, error) {
+// open reads the footer of a file. With codec.Drop a damaged file is nil, and counted.
+func (f *parquetFormat) open(file codec.File, stats *connector.ScanStats) (*fileMeta, error) {
 	h, err := file.FS.Open(file.Path)
 	if err != nil {
 		return nil, err
@@ -95,6 +95,7 @@ func (f *parquetFormat) open(file codec.File) (*fileMeta, error) {
 	m, err := readFooter(h, file.Path)
 	var re *connector.RecordError
 	if errors.As(err, &re) && f.options.Mode == codec.Drop {
+		stats.MalformedFile(*re)
 		return nil, nil
 	}
 	if err != nil {
@@ -109,15 +110,9 @@ func (f *parquetFormat) open(file codec.File) (*fileMeta, error) {
 // Units are the row groups of the file that may have rows the filters let pass;
 // neighbouring tiny ones share a unit.
 func (f *parquetFormat) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
-	m, err := f.open(file)
-	if err != nil {
+	m, err := f.open(file, req.Stats)
+	if err != nil || m == nil {
 		return nil, err
-	}
-	if m == nil {
-		if req.Stats != nil {
-			req.Stats.MalformedFiles.Add(1)
-		}
-		return nil, nil
 	}
 	setHash(file.Hash, file.Size, m.hash)
 	if err := checkColumns(m, schema); err != nil {
@@ -128,14 +123,12 @@ func (f *parquetFormat) Units(ctx context.Context, file codec.File, schema codec
 		return nil, err
 	}
 	if f.options.Mode == codec.Drop {
-		ok, err := f.wholeFile(ctx, file, m, schema.Schema)
+		bad, err := f.wholeFile(ctx, file, m, schema.Schema)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			if req.Stats != nil {
-				req.Stats.MalformedFiles.Add(1)
-			}
+		if bad != nil {
+			req.Stats.MalformedFile(*bad)
 			return nil, nil
 		}
 	}
@@ -183,11 +176,11 @@ func checkColumns(m *fileMeta, schema codec.Columns) error {
 	return nil
 }
 
-// wholeFile decodes every column once to see whether the file is damaged.
-func (f *parquetFormat) wholeFile(ctx context.Context, file codec.File, m *fileMeta, schema *arrow.Schema) (bool, error) {
+// wholeFile decodes every column once; bad says in what way the file is damaged.
+func (f *parquetFormat) wholeFile(ctx context.Context, file codec.File, m *fileMeta, schema *arrow.Schema) (bad *connector.RecordError, err error) {
 	p, err := f.plan(m, schema, connector.ScanRequest{})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	var groups []int
 	for g := range m.footer.RowGroups {
@@ -195,7 +188,7 @@ func (f *parquetFormat) wholeFile(ctx context.Context, file codec.File, m *fileM
 	}
 	r, err := (&unit{file: file, plan: p, groups: groups}).Open(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for b, err2 := range columnar.All(ctx, r) {
 		if b == nil {
@@ -205,11 +198,10 @@ func (f *parquetFormat) wholeFile(ctx context.Context, file codec.File, m *fileM
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
-	var re *connector.RecordError
-	if errors.As(err, &re) {
-		return false, nil
+	if errors.As(err, &bad) {
+		return bad, nil
 	}
-	return err == nil, err
+	return nil, err
 }
 
 // tinyRows is how many rows of neighbouring row groups one unit has at most.
@@ -291,7 +283,7 @@ func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
 // RowCount is the number of rows of a file by its footer.
 func RowCount(file codec.File) (int64, error) {
 	f := parquetFormat{}
-	m, err := f.open(file)
+	m, err := f.open(file, nil)
 	if err != nil {
 		return 0, err
 	}

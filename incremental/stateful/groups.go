@@ -34,13 +34,22 @@ func describeGroups(m *logical.MapGroups, mode connector.OutputMode) (*Operator,
 		keys[i] = unqualified(k.Expr) + " " + columnar.TypeName(k.Expr.Type())
 	}
 	o.text = fmt.Sprintf("keys=[%s] mode=%s timers=%s", strings.Join(keys, ", "), spec.Mode, spec.Time)
-	tables, err := groupTables(spec)
+	tables, err := groupTables(spec, keyColumns(m))
 	o.spec = state.Spec{Operator: m.State, Tables: tables}
 	return o, err
 }
 
+// keyColumns are the keys as the query calls them, with the types the function takes.
+func keyColumns(m *logical.MapGroups) []arrow.Field {
+	out := slices.Clone(m.Function.Spec().Key)
+	for i, k := range m.Keys {
+		out[i].Name = k.Name
+	}
+	return out
+}
+
 // groupTables are the tables of a function's state.
-func groupTables(spec *logical.GroupSpec) ([]state.TableSchema, error) {
+func groupTables(spec *logical.GroupSpec, key []arrow.Field) ([]state.TableSchema, error) {
 	var out []state.TableSchema
 	for _, v := range spec.Variables {
 		if v.Name == timersTable || slices.ContainsFunc(out, func(t state.TableSchema) bool { return strings.EqualFold(t.Name, v.Name) }) {
@@ -51,13 +60,13 @@ func groupTables(spec *logical.GroupSpec) ([]state.TableSchema, error) {
 			t.Order = state.Order{By: state.ByValueColumn, Column: len(t.Values)}
 			t.Values = append(t.Values, columnar.Field(expiresColumn, columnar.Timestamp))
 		}
-		out = append(out, named(t, spec.Key))
+		out = append(out, named(t, key))
 	}
 	if spec.Time != logical.NoTimers {
 		out = append(out, named(state.TableSchema{
 			Name: timersTable, MultiRow: true, Order: state.Order{By: state.ByValueColumn},
 			Values: []arrow.Field{columnar.Field("due", columnar.Timestamp)},
-		}, spec.Key))
+		}, key))
 	}
 	return out, nil
 }
@@ -155,7 +164,7 @@ func PlanBoundedGroups(pl *physical.Planner, n logical.Node) (physical.Plan, err
 
 // planGroups plans a MapGroups: [LateFilter] > MapGroups. inst is nil over bounded data.
 func planGroups(pl *physical.Planner, m *logical.MapGroups, inst *Instance) (physical.Plan, error) {
-	p := &MapGroups{inst: inst, spec: m.Function.Spec(), function: m.Function, schema: m.Schema().Arrow(), hasTime: m.HasTime}
+	p := &MapGroups{inst: inst, key: keyColumns(m), spec: m.Function.Spec(), function: m.Function, schema: m.Schema().Arrow(), hasTime: m.HasTime}
 	input := m.Input
 	if inst != nil && m.Late != nil {
 		input = inst.traced(input)
@@ -233,6 +242,7 @@ type MapGroups struct {
 	initial  *groupInput // nil: none, or not the first batch
 	spec     *logical.GroupSpec
 	function logical.GroupFunction
+	key      []arrow.Field
 	schema   *arrow.Schema
 	hasTime  bool
 	inst     *Instance // nil over bounded data

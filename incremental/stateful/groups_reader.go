@@ -79,7 +79,7 @@ func (r *groupsReader) openStore(ctx context.Context) error {
 	if r.plan.inst != nil {
 		r.store = r.plan.inst.store
 	} else {
-		tables, err := groupTables(r.plan.spec)
+		tables, err := groupTables(r.plan.spec, r.plan.key)
 		if err != nil {
 			return err
 		}

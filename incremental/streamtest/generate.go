@@ -162,8 +162,9 @@ var (
 		"max(b)", "avg(j)", "avg(m)", "count(DISTINCT k)", "count(DISTINCT j)", "count(DISTINCT d)", "sum(DISTINCT j)", "count(DISTINCT s)",
 		"bool_and(b)", "bool_or(j > 0)", "count(*) FILTER (WHERE b)", "sum(j) FILTER (WHERE k = 'a')", "sum(j + 1)", "avg(d)", "sum(CASE WHEN b THEN 1 ELSE 0 END)",
 		"sum(d) + sum(j)", "max(j) - min(j)", "count(*) * 2",
+		"stddev_pop(j)", "var_samp(j)", "median(j)", "count_if(b)", "percentile(j, 0.25)", "sum(CAST(j AS DOUBLE))",
 	}
-	genOrdered = []string{"first(j)", "last(j)", "first(s)", "last(s)", "last(d)", "first(k)"}
+	genOrdered = []string{"first(j)", "last(j)", "first(s)", "last(s)", "last(d)", "first(k)", "collect_list(j)", "collect_set(k)", "min_by(s, j)", "max_by(k, d)", "listagg(s, ',')"}
 )
 
 // query draws a query that is legal and deterministic.

@@ -13,8 +13,7 @@ import (
 func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 	name := lower(n.Name.Text)
 	if n.Over != nil {
-		return nil, e.b.unsupported(n, "a window function ("+name+" … OVER)", "",
-			"use DISTINCT ON (key) … ORDER BY to keep one row for each key, or aggregate in a subquery and join it")
+		return e.over(n, name)
 	}
 	if x, ok, err := e.special(n, name); ok {
 		return x, err
@@ -68,11 +67,12 @@ var elsewhere = map[string]string{
 	"tumble_end": "window.end with GROUP BY window(ts, size)", "hop_start": "window.start with GROUP BY window(ts, size, slide)",
 	"hop_end": "window.end with GROUP BY window(ts, size, slide)",
 	"explode": "keep the array, or read it from a file with one row for each value", "unnest": "keep the array, or read it from a file with one row for each value",
-	"row_number": "DISTINCT ON (key) … ORDER BY keeps one row for each key", "rank": "aggregate in a subquery and join it",
-	"lag": "join the table with itself", "lead": "join the table with itself",
 }
 
 func (e *env) unknownFunction(n *ast.Call, name string) error {
+	if _, ok := windowFunctions[name]; ok && n.Over == nil {
+		return e.b.hinted(n.Name, name+"(…) OVER (PARTITION BY … ORDER BY …)", "%s is a window function and needs OVER", name)
+	}
 	if hint, ok := elsewhere[name]; ok {
 		return e.b.unsupported(n.Name, "the function "+name, "", hint)
 	}
@@ -168,7 +168,11 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 	case len(n.OrderBy) > 0 || len(n.WithinGroup) > 0:
 		return nil, e.b.unsupported(n, "ORDER BY inside "+name, "", "use min_by or max_by for the value at the first or last place")
 	}
-	in := e.inside(name)
+	return e.aggregateCall(e.inside(name), n, name)
+}
+
+// aggregateCall binds a call of an aggregate function, its arguments in the scope in.
+func (e *env) aggregateCall(in *env, n *ast.Call, name string) (*expr.Agg, error) {
 	var args []expr.Expr
 	for _, a := range n.Args {
 		if _, star := a.Value.(*ast.Star); star {
@@ -196,6 +200,11 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 	agg, err := expr.NewAgg(e.b.p.Functions, name, n.Distinct, filter, args...)
 	if err != nil {
 		return nil, e.b.wrap(n, err)
+	}
+	for i, a := range args {
+		if expr.HasOver(a) {
+			return nil, e.b.hinted(n.Args[i], "compute it in a subquery in FROM", "%s cannot hold a window function", name)
+		}
 	}
 	return agg, nil
 }

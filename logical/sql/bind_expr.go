@@ -35,7 +35,9 @@ type env struct {
 	// aggregates may be called; inside of one, within is its name.
 	aggregates bool
 	within     string
-	subs       *[]*scalar
+	// windows says that window functions may be called.
+	windows bool
+	subs    *[]*scalar
 	// hidden are select items whose aliases cannot be seen, for advice.
 	hidden []*ast.SelectItem
 }
@@ -50,7 +52,7 @@ func (e *env) scalars() []*scalar {
 // inside is the scope of the arguments of an aggregate.
 func (e *env) inside(aggregate string) *env {
 	n := *e
-	n.aggregates, n.within = false, aggregate
+	n.aggregates, n.windows, n.within = false, false, aggregate
 	if n.aliases != noAliases {
 		n.aliases = columnFirst
 	}

@@ -44,6 +44,9 @@ func (sel *selection) groupItem(s ast.Expr) (groupingSet, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sel.refuseOver(x, s, "GROUP BY"); err != nil {
+		return nil, err
+	}
 	if expr.HasAggregate(x) {
 		return nil, sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
 	}
@@ -120,7 +123,7 @@ func (sel *selection) completeWindows() {
 func (sel *selection) groupByAll() {
 	for _, it := range sel.items {
 		switch {
-		case expr.HasAggregate(it.x):
+		case expr.HasAggregate(it.x) || expr.HasOver(it.x):
 		case it.window != nil:
 			sel.addKey(expr.Pass(it.window.start))
 			sel.addKey(expr.Pass(it.window.end))
@@ -134,8 +137,8 @@ func (sel *selection) groupByAll() {
 }
 
 // isGrouped tells whether the query has groups, be it a single one.
-func (sel *selection) isGrouped(having expr.Expr, orders []*order) bool {
-	if sel.grouped || having != nil || sel.anyAggregate() {
+func (sel *selection) isGrouped(having, qualify expr.Expr, orders []*order) bool {
+	if sel.grouped || having != nil || sel.anyAggregate() || qualify != nil && expr.HasAggregate(qualify) {
 		return true
 	}
 	for _, o := range orders {
@@ -147,7 +150,7 @@ func (sel *selection) isGrouped(having expr.Expr, orders []*order) bool {
 }
 
 // aggregate puts the Aggregate on the plan and rewrites all that stands above it.
-func (sel *selection) aggregate(having expr.Expr, orders []*order, on []expr.Expr) error {
+func (sel *selection) aggregate(having expr.Expr, qualify *expr.Expr, orders []*order, on []expr.Expr) error {
 	var err error
 	for _, it := range sel.items {
 		if it.x, err = sel.overGroups(it.x, it.syntax); err != nil {
@@ -156,6 +159,11 @@ func (sel *selection) aggregate(having expr.Expr, orders []*order, on []expr.Exp
 	}
 	if having != nil {
 		if having, err = sel.overGroups(having, sel.s.Having); err != nil {
+			return err
+		}
+	}
+	if *qualify != nil {
+		if *qualify, err = sel.overGroups(*qualify, sel.s.Qualify); err != nil {
 			return err
 		}
 	}

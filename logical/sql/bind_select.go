@@ -92,15 +92,17 @@ func (b *binder) selectQuery(s *ast.Select, q *ast.Query, outer *env) (*relation
 	return b.limit(r, q)
 }
 
-// refuseClauses says which clauses have no node in the logical plan.
+// refuseClauses says which clauses make no sense.
 func (b *binder) refuseClauses(s *ast.Select) error {
-	switch {
-	case s.Qualify != nil:
-		return b.unsupported(s.Qualify, "QUALIFY", "window functions are not", "use DISTINCT ON (key) … ORDER BY to keep one row for each key")
-	case len(s.Windows) > 0:
-		return b.unsupported(s.Windows[0], "the WINDOW clause", "window functions are not", "aggregate in a subquery and join it")
-	case s.WithinWatermark && s.Distinct != ast.DistinctOn:
+	if s.WithinWatermark && s.Distinct != ast.DistinctOn {
 		return b.hinted(s, "SELECT DISTINCT ON (key) … FROM … WITHIN WATERMARK", "WITHIN WATERMARK belongs to SELECT DISTINCT ON")
+	}
+	for i, w := range s.Windows {
+		for _, other := range s.Windows[:i] {
+			if strings.EqualFold(w.Name.Text, other.Name.Text) {
+				return b.errorf(w.Name, "the window %s is defined twice", w.Name.Text)
+			}
+		}
 	}
 	return nil
 }
@@ -245,6 +247,7 @@ func (sel *selection) env(clause string, aliases aliasRule) *env {
 	return &env{
 		b: sel.b, rel: sel.from, clause: clause, outer: sel.outer, sel: sel, subs: &sel.subs,
 		aliases: aliases, upto: len(sel.items), aggregates: true,
+		windows: clause == "SELECT" || clause == "QUALIFY" || clause == "ORDER BY" || clause == "DISTINCT ON",
 	}
 }
 
@@ -349,12 +352,19 @@ func (sel *selection) finish(q *ast.Query) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sel.isGrouped(having, order) {
-		if err := sel.aggregate(having, order, on); err != nil {
+	qualify, err := sel.qualify()
+	if err != nil {
+		return nil, err
+	}
+	if sel.isGrouped(having, qualify, order) {
+		if err := sel.aggregate(having, &qualify, order, on); err != nil {
 			return nil, err
 		}
 	} else {
 		sel.beforeProject()
+	}
+	if err := sel.overRows(&qualify, order, on); err != nil {
+		return nil, err
 	}
 	if sel.s.Distinct == ast.DistinctOn {
 		// What ORDER BY puts first is what is kept.
@@ -364,6 +374,27 @@ func (sel *selection) finish(q *ast.Query) (*relation, error) {
 		sel.node = logical.NewDistinct(sel.node, on, sel.s.WithinWatermark)
 	}
 	return sel.project(order)
+}
+
+// overRows puts the window functions and QUALIFY on the plan.
+func (sel *selection) overRows(qualify *expr.Expr, orders []*order, on []expr.Expr) error {
+	var list []*expr.Expr
+	for _, it := range sel.items {
+		list = append(list, &it.x)
+	}
+	for _, o := range orders {
+		list = append(list, &o.x)
+	}
+	for i := range on {
+		list = append(list, &on[i])
+	}
+	if err := sel.overs(append(list, qualify)); err != nil {
+		return err
+	}
+	if *qualify != nil {
+		sel.node = logical.NewFilter(sel.node, *qualify)
+	}
+	return nil
 }
 
 // beforeProject puts the computed columns and scalar subqueries of a query without
@@ -462,7 +493,11 @@ func (sel *selection) having() (expr.Expr, error) {
 	if sel.s.GroupBy == nil && !sel.anyAggregate() && !hasAggregateCall(sel.b, sel.s.Having) {
 		return nil, sel.b.hinted(sel.s.Having, "use WHERE", "HAVING without GROUP BY and aggregates filters nothing but rows")
 	}
-	return sel.env("HAVING", keyFirst).condition(sel.s.Having, "HAVING")
+	x, err := sel.env("HAVING", keyFirst).condition(sel.s.Having, "HAVING")
+	if err != nil {
+		return nil, err
+	}
+	return x, sel.refuseOver(x, sel.s.Having, "HAVING")
 }
 
 func (sel *selection) anyAggregate() bool {

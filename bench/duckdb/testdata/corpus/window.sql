@@ -1,37 +1,63 @@
 -- Window functions.
--- missing: window-functions
 SELECT id, row_number() OVER (ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, rank() OVER (ORDER BY k), dense_rank() OVER (ORDER BY k) FROM t;
--- missing: window-functions
 SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, sum(id) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t;
--- missing: window-functions
 SELECT id, avg(id) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t;
--- missing: window-functions
 SELECT id, count(*) OVER (PARTITION BY b) FROM t;
--- missing: window-functions
 SELECT id, lag(id) OVER (ORDER BY id), lead(id, 2) OVER (ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, lag(s, 1, 'none') OVER (PARTITION BY k ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, first_value(s) OVER (PARTITION BY k ORDER BY id), last_value(id) OVER (PARTITION BY k ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, max(d) OVER (PARTITION BY k) FROM t;
--- missing: window-functions
 SELECT id, ntile(4) OVER (ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, percent_rank() OVER (ORDER BY id), cume_dist() OVER (ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id, nth_value(id, 2) OVER (PARTITION BY k ORDER BY id) FROM t;
--- missing: window-functions
 SELECT id FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY id DESC) = 1;
--- missing: window-functions
 SELECT k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k;
--- missing: window-functions
 SELECT id, sum(id) OVER (ORDER BY k) FROM t;
--- missing: window-functions
 SELECT id, sum(id) OVER (ORDER BY k RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) FROM t;
+SELECT id, rank() OVER w, dense_rank() OVER w, percent_rank() OVER w, cume_dist() OVER w FROM t WINDOW w AS (PARTITION BY b ORDER BY k DESC NULLS LAST);
+SELECT id, ntile(3) OVER (PARTITION BY k ORDER BY id), ntile(100) OVER (ORDER BY id DESC) FROM t;
+SELECT id, count(*) OVER w, count(s) OVER w, min(s) OVER w, max(s) OVER w, sum(k) OVER w FROM t WINDOW w AS (PARTITION BY b ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING);
+SELECT id, sum(k) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING), sum(k) OVER (ORDER BY id ROWS BETWEEN 2 FOLLOWING AND 4 FOLLOWING) FROM t;
+SELECT id, sum(k) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING), max(s) OVER (ORDER BY id DESC ROWS UNBOUNDED PRECEDING) FROM t;
+SELECT id, sum(id) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t;
+SELECT id, sum(id) OVER (ORDER BY k DESC RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM t;
+SELECT id, count(*) OVER (ORDER BY k RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING), count(*) OVER (ORDER BY k GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t;
+SELECT id, sum(id) OVER (PARTITION BY b ORDER BY k GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING), max(id) OVER (PARTITION BY b ORDER BY k GROUPS CURRENT ROW) FROM t;
+SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL '1 hour' PRECEDING AND CURRENT ROW) FROM t;
+SELECT id, count(*) OVER (ORDER BY ts DESC RANGE BETWEEN INTERVAL '1 day' PRECEDING AND INTERVAL '1 hour' FOLLOWING) FROM t;
+SELECT id, count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL '1 month' PRECEDING AND CURRENT ROW) FROM t;
+SELECT id, first_value(s) OVER w, last_value(s) OVER w, nth_value(s, 2) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING);
+-- duckdb: SELECT id, first_value(s IGNORE NULLS) OVER w, last_value(s IGNORE NULLS) OVER w, nth_value(s, 2 IGNORE NULLS) OVER w FROM t WINDOW w AS (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING)
+SELECT id, first_value(s) IGNORE NULLS OVER w, last_value(s) IGNORE NULLS OVER w, nth_value(s, 2) IGNORE NULLS OVER w FROM t WINDOW w AS (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING);
+-- duckdb: SELECT id, lag(s IGNORE NULLS) OVER (ORDER BY id), lead(s, 2 IGNORE NULLS) OVER (ORDER BY id), lag(s, 3, '-' IGNORE NULLS) OVER (ORDER BY id) FROM t
+SELECT id, lag(s) IGNORE NULLS OVER (ORDER BY id), lead(s, 2) IGNORE NULLS OVER (ORDER BY id), lag(s, 3, '-') IGNORE NULLS OVER (ORDER BY id) FROM t;
+SELECT id, lag(id, 0) OVER (ORDER BY id), lag(id, -1) OVER (ORDER BY id), lead(id, 3, id) OVER (PARTITION BY b ORDER BY id) FROM t;
+SELECT id, lag(k, 1, 2.5) OVER (ORDER BY id) FROM t;
+SELECT id, avg(k) OVER (PARTITION BY b ORDER BY id), min(ts) OVER (PARTITION BY b ORDER BY id), max(day) OVER (PARTITION BY b ORDER BY id) FROM t;
+SELECT id, sum(dec) OVER (ORDER BY id), max(dec) OVER (PARTITION BY k) FROM t;
+SELECT id, bool_and(b) OVER (ORDER BY id ROWS 2 PRECEDING), bool_or(b) OVER (PARTITION BY k) FROM t;
+SELECT id, stddev(id) OVER (ORDER BY id ROWS BETWEEN 4 PRECEDING AND CURRENT ROW) FROM t;
+SELECT id, median(id) OVER (PARTITION BY k), median(id) OVER (ORDER BY id ROWS 4 PRECEDING) FROM t;
+SELECT id, min_by(s, id) OVER (PARTITION BY k ORDER BY id ROWS 1 PRECEDING) FROM t;
+SELECT id, count(DISTINCT k) OVER (PARTITION BY b), sum(DISTINCT k) OVER (ORDER BY id) FROM t;
+SELECT id, count(*) FILTER (WHERE b) OVER (PARTITION BY k ORDER BY id), sum(id) FILTER (WHERE s IS NOT NULL) OVER (ORDER BY id ROWS 3 PRECEDING) FROM t;
+SELECT id, count(*) OVER (), sum(id) OVER (), max(s) OVER () FROM t;
+SELECT id, rank() OVER (ORDER BY s), rank() OVER (ORDER BY b, d) FROM t;
+SELECT id, row_number() OVER (PARTITION BY s, b ORDER BY id) FROM t;
+SELECT id, row_number() OVER (PARTITION BY d ORDER BY id) FROM t;
+SELECT id, 100.0 * id / sum(id) OVER (PARTITION BY b) > 1 AS big FROM t;
+SELECT id, k FROM t QUALIFY count(*) OVER (PARTITION BY k) > 3;
+SELECT id, rank() OVER (PARTITION BY k ORDER BY id) AS r FROM t QUALIFY r <= 2 ORDER BY k, r;
+SELECT k, b, sum(id) AS s, rank() OVER (PARTITION BY k ORDER BY sum(id) DESC) FROM t GROUP BY k, b;
+SELECT k, count(*) AS n, sum(count(*)) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING) FROM t GROUP BY k QUALIFY n > 1;
+SELECT k, sum(id), grouping(k) AS g, rank() OVER (PARTITION BY grouping(k) ORDER BY sum(id)) FROM t GROUP BY ROLLUP (k);
+SELECT * FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM t) WHERE k = 1 AND r < 3;
+SELECT id FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY id) AS r, sum(k) OVER () AS unused FROM t) WHERE r = 1;
+SELECT DISTINCT k, count(*) OVER (PARTITION BY k) FROM t;
+SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) AS s FROM t ORDER BY s DESC, id LIMIT 5;
+SELECT t.id, u.k, row_number() OVER (PARTITION BY u.k ORDER BY t.id) FROM t JOIN u ON t.k = u.k QUALIFY row_number() OVER (PARTITION BY u.k ORDER BY t.id) = 1;
+SELECT count(*) OVER () FROM e;
+SELECT id, first_value(id) OVER (PARTITION BY k ORDER BY id DESC) FROM t;

@@ -1,11 +1,8 @@
-package tidemill_test
+package incremental_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +115,7 @@ func (c *groupCase) check(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			if got := c.run(t, v); strings.TrimSpace(got) != strings.TrimSpace(c.want) {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+				t.Errorf("got\n%s", got)
 			}
 		})
 	}
@@ -183,12 +180,12 @@ step 0
 batch 0
 user:varchar  count:bigint  sum:bigint  gone:boolean  called:varchar
 a             1             2           false         2
-b             2             4           false         "1 3"
+b             2             4           false         1 3
 c             1             9           false         9
 step 1
 batch 1
 user:varchar  count:bigint  sum:bigint  gone:boolean  called:varchar
-a             3             11          false         "5 4"
+a             3             11          false         5 4
 d             1             1           false         1
 step 2
 state groups(user)/state
@@ -237,6 +234,3 @@ state groups(user)/timers
 	}).check(t)
 }
 
-var _ = errors.New
-var _ = os.Getenv
-var _ = filepath.Join
