@@ -16,7 +16,15 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the golden files should hold")
+// rewriteFlag is -rewrite, which the harness of golden streams may have defined already.
+var rewriteFlag = func() *flag.Flag {
+	if flag.Lookup("rewrite") == nil {
+		flag.Bool("rewrite", false, "write what the golden files should hold")
+	}
+	return flag.Lookup("rewrite")
+}()
+
+func rewriting() bool { return rewriteFlag.Value.String() == "true" }
 
 // api is the packages whose names are promised. only lists the ones of a package that
 // are, nil for all.
@@ -50,7 +58,7 @@ func TestAPI(t *testing.T) {
 // golden compares text with a file, or writes it.
 func golden(t *testing.T, file, text string) {
 	t.Helper()
-	if *rewrite {
+	if rewriting() {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -18,5 +18,8 @@
 //
 // Every method that acts takes a context and returns errors; builders are immutable
 // and report the first mistake where they are used. See package incremental for what a
-// restart does and checkpoint/FORMAT.md for every file on disk.
+// restart does, checkpoint/FORMAT.md for every file on disk, docs/go-api.md for a guide
+// and examples/embed for a program.
 package tidemill
+
+//go:generate go test . -run TestFunctionReference|TestAPI -rewrite

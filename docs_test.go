@@ -65,7 +65,7 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := p.run(string(data))
-			if *rewrite && got != string(data) {
+			if rewriting() && got != string(data) {
 				if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -174,7 +174,7 @@ func (p *pageTest) compare(want, got string) string {
 	if matches(want, got) {
 		return want
 	}
-	if !*rewrite {
+	if !rewriting() {
 		p.t.Errorf("%s:%d: printed is\n%s\nthe page says\n%s", p.page, p.line, got, want)
 	}
 	return got

@@ -2,6 +2,7 @@ package tidemill
 
 import (
 	"errors"
+	"io/fs"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
@@ -74,12 +75,16 @@ func KindOf(err error) ErrorKind {
 		unknown   *logical.UnknownColumnError
 		ambiguous *logical.AmbiguousColumnError
 		usage     *usageError
+		record    *connector.RecordError
+		file      *fs.PathError
 	)
 	switch {
 	case errors.As(err, &refused):
 		return RefusalError
-	case errors.As(err, &batch):
+	case errors.As(err, &batch), errors.As(err, &record):
 		return FailedError
+	case errors.As(err, &file) && !errors.As(err, &noFiles) && !errors.As(err, &option) && !errors.As(err, &usage):
+		return FailedError // a file met while a statement was planned: unreadable, not misspelt
 	case errors.As(err, &option), errors.As(err, &noFiles), errors.As(err, &text), errors.As(err, &texts),
 		errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
 		return UsageError

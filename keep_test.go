@@ -40,7 +40,7 @@ func TestKeptRows(t *testing.T) {
 			2024-01-01T10:01:00 3 late window_end is at or before the watermark agg(window_start, window_end) 2024-01-01T10:05:00 s in/3.csv
 			2024-01-01T10:02:00 4 late window_end is at or before the watermark agg(window_start, window_end) 2024-01-01T10:05:00 s in/3.csv`)
 		x.expect("bad", x.sql(`SELECT file, line, "column", reason, raw FROM 'out/k.bad/*.parquet'`), `
-			in/2.csv 4 ts "nonsense" is no TIMESTAMP nonsense,4,bad
+			in/2.csv 3 ts "nonsense" is no TIMESTAMP nonsense,4,bad
 			in/3.csv 4 n "x" is no BIGINT 2024-01-01 10:07:00,x,bad`)
 	}
 }

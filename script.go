@@ -295,11 +295,15 @@ func (r *Running) runInsert(ctx context.Context, in *insert) error {
 		if !errors.As(err, &grown) {
 			return err
 		}
-		r.sc.s.opts.Warn(grown.Error())
+		name := strings.ToLower(grown.Stream)
+		if maps.Equal(in.grown[name], grown.Pinned) {
+			return fmt.Errorf("bug: stream %s was opened without its new columns: %w", grown.Stream, err)
+		}
 		if in.grown == nil {
 			in.grown = map[string]map[string]string{}
 		}
-		in.grown[strings.ToLower(grown.Stream)] = grown.Pinned
+		in.grown[name] = grown.Pinned
+		r.sc.s.opts.Warn(grown.Error())
 	}
 }
 

@@ -103,6 +103,16 @@ func (r refresher) node(n Node) Node {
 		m.PartitionKeys = r.exprs(x.PartitionKeys)
 		m.Start, m.End = r.column(x.Start), r.column(x.End)
 		return &m
+	case *Unnest:
+		m := *x
+		m.Input, m.Lists, m.Elements = fresh[0], r.exprs(x.Lists), nil
+		for _, e := range x.Elements {
+			m.Elements = append(m.Elements, r.schema(&Schema{Columns: e}).Columns)
+		}
+		if x.Place != nil {
+			m.Place = r.column(x.Place)
+		}
+		return &m
 	case *Over:
 		return NewOver(fresh[0], r.named(x.Functions))
 	case *Expand:

@@ -27,7 +27,7 @@ var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.
 		if len(x.Keys) > 0 && isEmpty(x.Input) {
 			return emptyLike(n), nil
 		}
-	case *logical.Project, *logical.Sort, *logical.Distinct, *logical.Window, *logical.Expand, *logical.Over:
+	case *logical.Project, *logical.Sort, *logical.Distinct, *logical.Window, *logical.Expand, *logical.Over, *logical.Unnest:
 		if isEmpty(n.Children()[0]) {
 			return emptyLike(n), nil
 		}

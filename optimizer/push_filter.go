@@ -35,6 +35,9 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 	case *logical.Expand: // a row that fails the condition fails it in every set
 		schema := in.Input.Schema()
 		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) })
+	case *logical.Unnest: // rows without elements are dropped, for which a condition must not fail
+		schema := in.Input.Schema()
+		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) && !isFallible(c) })
 	case *logical.Over: // whole partitions may go
 		keys := columnsOf(in.Partition())
 		return pushUnary(f, in, conds, func(c expr.Expr) bool {

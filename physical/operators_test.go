@@ -180,6 +180,10 @@ func TestOperators(t *testing.T) {
 			keys := named(t, in[0].Schema(), col("s").As("g0"), fn("upper", col("s")).As("g1"), col("k").As("g2"))
 			return must[*physical.Expand](t)(physical.NewExpand(in[0], keys, [][]bool{{true, true, true}, {false, true, true}, {false, false, false}}, "set"))
 		}},
+		"unnest": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan { return unnest(t, in[0], false) }},
+		"outer unnest": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
+			return unnest(t, physical.NewNumber(in[0]), true)
+		}},
 		"tumble": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
 			return must[*physical.Window](t)(physical.NewWindow(in[0], bind(t, in[0].Schema(), col("ts")), expr.WindowSpec{Size: 3600e6, Slide: 3600e6}, "ws", "we"))
 		}},
@@ -228,6 +232,17 @@ func TestOperators(t *testing.T) {
 			physicaltest.Run(t, c)
 		})
 	}
+}
+
+// unnest unnests two arrays side by side.
+func unnest(t testing.TB, in physical.Plan, outer bool) physical.Plan {
+	lists := exprs(t, in.Schema(), col("l"), fn("array", col("i"), col("i")))
+	fields := append([]arrow.Field(nil), in.Schema().Fields()...)
+	if physical.HasOrdinal(in.Schema()) {
+		fields = fields[:len(fields)-1]
+	}
+	fields = append(fields, columnar.Field("e1", columnar.Int64), columnar.Field("e2", columnar.Int64), columnar.Field("place", columnar.Int64))
+	return must[*physical.Unnest](t)(physical.NewUnnest(in, lists, outer, true, 1, arrow.NewSchema(fields, nil)))
 }
 
 // small is the first rows of p: a loop join of more takes too long.

@@ -1,8 +1,6 @@
 package physical
 
 import (
-	"fmt"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -172,44 +170,56 @@ func (a *overAggregate) results(acc function.Accumulator, groups int, rows []int
 	return kernel.Take(a.mem, values, rows)
 }
 
-// frames is the different frames of a window; of[i] is that of row i.
+// frames is the different frames of a window, their bounds counted from the start of
+// their partition; of[i] is that of row i.
 type frames struct {
 	low, high []int32
+	partition []int32
 	of        []int32
 }
 
 // different finds the frames that differ from that of the row before: peers share one.
-func different(low, high []int32) frames {
-	f := frames{of: make([]int32, len(low))}
+func (w *overRows) different(low, high []int32) frames {
+	f := frames{of: make([]int32, w.n)}
+	partition := int32(-1)
 	for i := range low {
-		if i == 0 || low[i] != low[i-1] || high[i] != high[i-1] {
-			f.low, f.high = append(f.low, low[i]), append(f.high, high[i])
+		start := w.part[i]
+		if int(start) == i {
+			partition++
+		}
+		if int(start) == i || low[i] != low[i-1] || high[i] != high[i-1] {
+			f.low, f.high = append(f.low, low[i]-start), append(f.high, high[i]-start)
+			f.partition = append(f.partition, partition)
 		}
 		f.of[i] = int32(len(f.low) - 1)
 	}
 	return f
 }
 
-// overFrames is the aggregate over frames of any shape: a tree of states, in which node
-// i of level k is the state of the rows from i<<k to (i+1)<<k, is built level by level,
-// and each frame is put together from the few nodes that cover it. Every step is one
-// merge of many states; nothing needs an inverse.
+// stateLevel is one level of a tree of states. Node i of a partition at level k is the
+// state of its rows from i<<k to (i+1)<<k. Each partition has a tree of its own, so that
+// its sums do not depend on what else there is.
+type stateLevel struct {
+	acc   function.Accumulator
+	start []int32 // group of the first node of each partition, and the number of all
+}
+
+// overFrames is the aggregate over frames of any shape: a tree of states is built level
+// by level, and each frame is put together from the few nodes that cover it. Every step
+// is one merge of many states; nothing needs an inverse.
 func (a *overAggregate) overFrames(low, high []int32) (arrow.Array, error) {
-	f := different(low, high)
+	f := a.different(low, high)
 	total, err := a.accumulator(len(f.low))
 	if err != nil {
 		return nil, err
 	}
 	defer total.Release()
-	level, err := a.accumulator(a.n)
+	level, err := a.rowLevel()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { level.Release() }()
-	if err := a.update(level, iota32(a.n)); err != nil {
-		return nil, err
-	}
-	for k := 0; ; k++ {
+	defer func() { level.acc.Release() }()
+	for {
 		done, err := f.cover(total, level)
 		if err != nil {
 			return nil, err
@@ -217,20 +227,38 @@ func (a *overAggregate) overFrames(low, high []int32) (arrow.Array, error) {
 		if done {
 			break
 		}
-		above, err := a.parents(level, k+1)
+		above, err := a.parents(level)
 		if err != nil {
 			return nil, err
 		}
-		level.Release()
+		level.acc.Release()
 		level = above
 	}
 	return a.results(total, len(f.low), f.of)
 }
 
+// rowLevel is level 0: the state of each row.
+func (a *overAggregate) rowLevel() (stateLevel, error) {
+	acc, err := a.accumulator(a.n)
+	if err != nil {
+		return stateLevel{}, err
+	}
+	l := stateLevel{acc: acc}
+	for i := 0; i < a.n; i = int(a.partEnd[i]) {
+		l.start = append(l.start, int32(i))
+	}
+	l.start = append(l.start, int32(a.n))
+	if err := a.update(acc, iota32(a.n)); err != nil {
+		acc.Release()
+		return stateLevel{}, err
+	}
+	return l, nil
+}
+
 // cover merges the nodes of a level that belong to frames but to no node above wholly
 // inside them, and moves the frames' bounds to the level above. done says that nothing
 // is left of any frame.
-func (f *frames) cover(total, level function.Accumulator) (done bool, err error) {
+func (f *frames) cover(total function.Accumulator, level stateLevel) (done bool, err error) {
 	var first, last []uint32 // frames
 	var left, right []uint32 // nodes at their ends
 	done = true
@@ -239,21 +267,22 @@ func (f *frames) cover(total, level function.Accumulator) (done bool, err error)
 		if l >= h {
 			continue
 		}
+		start := level.start[f.partition[i]]
 		if l&1 == 1 {
-			first, left = append(first, uint32(i)), append(left, uint32(l))
+			first, left = append(first, uint32(i)), append(left, uint32(start+l))
 			l++
 		}
 		if h&1 == 1 && l < h {
 			h--
-			last, right = append(last, uint32(i)), append(right, uint32(h))
+			last, right = append(last, uint32(i)), append(right, uint32(start+h))
 		}
 		f.low[i], f.high[i] = l>>1, h>>1
 		done = done && l >= h
 	}
-	if err := mergeStates(total, first, level, left); err != nil {
+	if err := mergeStates(total, first, level.acc, left); err != nil {
 		return false, err
 	}
-	return done, mergeStates(total, last, level, right)
+	return done, mergeStates(total, last, level.acc, right)
 }
 
 // mergeStates merges the states of nodes into groups.
@@ -269,30 +298,28 @@ func mergeStates(into function.Accumulator, groups []uint32, from function.Accum
 	return into.Merge(groups, states)
 }
 
-// parents is level k of the tree, made of the level below. Nodes that reach over the
-// end of a partition belong to no frame and stay empty, lest they overflow.
-func (a *overAggregate) parents(below function.Accumulator, k int) (function.Accumulator, error) {
-	n := a.n >> k
-	if n == 0 {
-		return nil, fmt.Errorf("bug: a frame of more than %d rows", a.n)
-	}
-	acc, err := a.accumulator(n)
-	if err != nil {
-		return nil, err
-	}
-	var nodes, left, right []uint32
-	for i := range n {
-		if end := (i + 1) << k; int(a.partEnd[i<<k]) >= end {
-			nodes, left, right = append(nodes, uint32(i)), append(left, uint32(2*i)), append(right, uint32(2*i+1))
+// parents is the level above: each node is made of two below. A last one without
+// another has no parent: no frame that needs one reaches over it.
+func (a *overAggregate) parents(below stateLevel) (stateLevel, error) {
+	var above stateLevel
+	var left, right []uint32
+	for p, start := range below.start[:len(below.start)-1] {
+		above.start = append(above.start, int32(len(left)))
+		for i := start; i+1 < below.start[p+1]; i += 2 {
+			left, right = append(left, uint32(i)), append(right, uint32(i+1))
 		}
 	}
-	if err := mergeStates(acc, nodes, below, left); err != nil {
-		acc.Release()
-		return nil, err
+	above.start = append(above.start, int32(len(left)))
+	var err error
+	if above.acc, err = a.accumulator(len(left)); err != nil {
+		return above, err
 	}
-	if err := mergeStates(acc, nodes, below, right); err != nil {
-		acc.Release()
-		return nil, err
+	nodes := iota32(len(left))
+	if err = mergeStates(above.acc, nodes, below.acc, left); err == nil {
+		err = mergeStates(above.acc, nodes, below.acc, right)
 	}
-	return acc, nil
+	if err != nil {
+		above.acc.Release()
+	}
+	return above, err
 }

@@ -17,7 +17,7 @@ func overCases() map[string]physicaltest.Case {
 	type plans = []physical.Plan
 	cases := map[string]physicaltest.Case{}
 	for name, partition := range map[string][]expr.Term{"everything": nil, "partitions": {col("s")}} {
-		cases[name] = physicaltest.Case{Schema: wide, Ordered: partition == nil, ULP: 2, Plan: func(t testing.TB, in plans) physical.Plan {
+		cases[name] = physicaltest.Case{Schema: wide, Ordered: partition == nil, ULP: 2, MaxRows: 200, Plan: func(t testing.TB, in plans) physical.Plan {
 			input := in[0]
 			if partition != nil {
 				input = must[*physical.Exchange](t)(physical.NewExchange(input, exprs(t, input.Schema(), partition...)...))
@@ -25,7 +25,7 @@ func overCases() map[string]physicaltest.Case {
 			return must[*physical.Over](t)(physical.NewOver(input, overFunctions(t, in[0], partition)))
 		}}
 	}
-	cases["ordinal"] = physicaltest.Case{Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
+	cases["ordinal"] = physicaltest.Case{Schema: wide, Ordered: true, MaxRows: 60, Plan: func(t testing.TB, in plans) physical.Plan {
 		n := physical.NewNumber(in[0])
 		return must[*physical.Over](t)(physical.NewOver(n, overFunctions(t, n, []expr.Term{col("b")})))
 	}}

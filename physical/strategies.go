@@ -9,7 +9,7 @@ import (
 )
 
 // Batch is the strategies for bounded queries. A stream is read as far as it goes now.
-var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow, planExpand, planOver}
+var Batch = []Strategy{planLeaf, planUnary, planAggregation, planOrder, planBinary, planWindow, planExpand, planOver, planUnnest}
 
 func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 	switch x := n.(type) {
@@ -157,6 +157,22 @@ func planOver(pl *Planner, n logical.Node) (Plan, error) {
 		return nil, err
 	}
 	return NewCoalesce(o), nil
+}
+
+func planUnnest(pl *Planner, n logical.Node) (Plan, error) {
+	x, ok := n.(*logical.Unnest)
+	if !ok {
+		return nil, nil
+	}
+	in, err := pl.PlanSame(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := BindAll(x.Lists, x.Input.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return NewUnnest(in, lists, x.Outer, x.Place != nil, x.First, x.Schema().Arrow())
 }
 
 func planOrder(pl *Planner, n logical.Node) (Plan, error) {

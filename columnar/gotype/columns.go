@@ -82,7 +82,7 @@ func (r *Rows[T]) Encode(mem memory.Allocator, values []T) (_ []arrow.Array, err
 		b.Release()
 		if err != nil {
 			releaseAll(out)
-			return nil, fmt.Errorf("column %s: %w", c.field.Name, err)
+			return nil, r.inColumn(c, err)
 		}
 	}
 	return out, nil
@@ -103,10 +103,18 @@ func (r *Rows[T]) Decode(columns []arrow.Array, from int, values []T) error {
 		}
 		to := strided{unsafe.Pointer(unsafe.SliceData(values)), r.stride, len(values)}.at(c.offset)
 		if err := c.codec.decode(columns[i], from, to); err != nil {
-			return fmt.Errorf("column %s: %w", c.field.Name, err)
+			return r.inColumn(c, err)
 		}
 	}
 	return nil
+}
+
+// inColumn says in which column err happened, where there are several.
+func (r *Rows[T]) inColumn(c column, err error) error {
+	if r.single {
+		return err
+	}
+	return fmt.Errorf("column %s: %w", c.field.Name, err)
 }
 
 func releaseAll(list []arrow.Array) {

@@ -181,7 +181,7 @@ func TestPlainType(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = plain.Decode(columns, 0, make([]int64, 2))
-	if err == nil || err.Error() != "column value: it is NULL, which its Go type cannot be; make it a pointer, or filter the rows" {
+	if err == nil || err.Error() != "it is NULL, which its Go type cannot be; make it a pointer, or filter the rows" {
 		t.Error(err)
 	}
 	if err := plain.Decode(columns, 1, make([]int64, 1)); err != nil {

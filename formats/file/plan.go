@@ -170,7 +170,13 @@ func (s *Source) enqueue(f foundFile) {
 		s.young = append(s.young, f)
 		return
 	}
-	s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
+	listing, again := s.again[f.rel]
+	if again {
+		delete(s.again, f.rel)
+	} else {
+		listing = s.listing
+	}
+	s.pending = append(s.pending, pendingFile{foundFile: f, listing: listing})
 	s.sorted = false
 }
 

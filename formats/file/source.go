@@ -31,6 +31,9 @@ type Source struct {
 	pending []pendingFile
 	sorted  bool
 	queued  map[string]bool
+	// again is the listing in which a file was first met that is looked for again after a
+	// withdrawal.
+	again   map[string]int64
 	young   []foundFile // not yet min_file_age old
 	listing int64       // number of the newest listing
 	full    bool        // the next listing looks at every file
@@ -306,6 +309,9 @@ func (s *Source) withdraw(id int64) error {
 	if id >= s.last {
 		return nil
 	}
+	if err := s.meetAgain(id); err != nil {
+		return err
+	}
 	if err := s.log.Withdraw(id); err != nil {
 		return err
 	}
@@ -319,6 +325,23 @@ func (s *Source) withdraw(id int64) error {
 	}
 	// What an entry replaced is known to the log alone, so it is read anew.
 	return s.load()
+}
+
+// meetAgain remembers in which listing the files were met that a withdrawal makes to be
+// looked for again: what was there at the start of an available-now run stays part of it.
+func (s *Source) meetAgain(id int64) error {
+	if s.again == nil {
+		s.again = map[string]int64{}
+	}
+	for _, f := range s.pending {
+		s.again[f.rel] = f.listing
+	}
+	return s.entries(id, s.last, func(_ int64, e logEntry) error {
+		for _, f := range e.files {
+			s.again[f.rel] = 0
+		}
+		return nil
+	})
 }
 
 // Commit implements connector.Source: it cleans the files of (.., end].

@@ -435,6 +435,34 @@ func TestWithdraw(t *testing.T) {
 	s.expect("1")
 }
 
+// What was there at the start of an available-now run stays part of it when its batch is
+// withdrawn: the file that changed, and those that waited behind a limit.
+func TestWithdrawKeepsTheTarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.writeAt(1, "in/a.csv", "v\n1\n")
+	w.writeAt(2, "in/b.csv", "v\n2\n")
+	s := w.stream()
+	target, err := s.source.Target(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := connector.Limit{Files: 1, Until: target}
+	end, err := s.source.LatestOffset(t.Context(), "", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.writeAt(3, "in/a.csv", "v\n11\n")
+	w.writeAt(4, "in/new.csv", "v\n9\n")
+	if err := s.source.Withdraw(t.Context(), "", end); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "first", s.next(limit), []string{"2"})
+	equal(t, "second", s.next(limit), []string{"11"})
+	equal(t, "third", s.next(limit), nil)
+	s.expect("9")
+}
+
 // Text that does not end in a line end is looked at again when it has settled.
 func TestHalfALine(t *testing.T) {
 	t.Parallel()

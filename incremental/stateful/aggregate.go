@@ -201,14 +201,14 @@ func planInput(pl *physical.Planner, a *logical.Aggregate, inst *Instance, judge
 	return pl.PlanUnordered(input)
 }
 
-// expands says whether one input row can become several: a hopping window, grouping sets.
+// expands says whether one input row can become several: a hopping window, grouping sets, UNNEST.
 func expands(n logical.Node) bool {
 	found := false
 	logical.Walk(n, func(x logical.Node) bool {
 		switch w := x.(type) {
 		case *logical.Window:
 			found = found || !w.IsSession() && w.Spec.Slide < w.Spec.Size
-		case *logical.Expand:
+		case *logical.Expand, *logical.Unnest:
 			found = true
 		}
 		_, isAggregate := x.(*logical.Aggregate)

@@ -60,7 +60,7 @@ func (p stateColumns) narrow(n logical.Node, used columnSet) logical.Node {
 		return logical.NewProject(p.narrow(x.Input, below), columns)
 	case *logical.Aggregate:
 		return p.children(n, columnSet{}.and(n.Exprs()...).and(boundsOf(x)...))
-	case *logical.Alias, *logical.Filter, *logical.Sort, *logical.Limit, *logical.Window, *logical.Expand, *logical.Watermark:
+	case *logical.Alias, *logical.Filter, *logical.Sort, *logical.Limit, *logical.Window, *logical.Expand, *logical.Unnest, *logical.Watermark:
 		return p.children(n, used.and(n.Exprs()...))
 	case *logical.Distinct:
 		if x.On != nil {

@@ -64,7 +64,7 @@ func (l *LateRows) trace(n logical.Node) trace {
 		l.scans = append(l.scans, s)
 		numbered := &Numbered{input: x, number: int64(len(l.scans) - 1), scan: hiddenColumn(scanName), row: hiddenColumn(rowName)}
 		return trace{numbered, numbered.scan, numbered.row}
-	case *logical.Filter, *logical.Alias, *logical.Watermark, *logical.Window, *logical.Expand:
+	case *logical.Filter, *logical.Alias, *logical.Watermark, *logical.Window, *logical.Expand, *logical.Unnest:
 		t := l.trace(n.Children()[0])
 		t.node = n.WithChildren([]logical.Node{t.node})
 		return t

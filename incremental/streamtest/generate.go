@@ -51,6 +51,8 @@ type genQuery struct {
 	Top       int    // ORDER BY all, LIMIT Top, in complete mode
 	Count     int    // LIMIT of a stateless query
 	Watermark string // the delay, "" for none
+	Rollup    bool   // GROUP BY ROLLUP over the keys
+	Chain     bool   // the windows are aggregated again
 }
 
 type queryKind uint8
@@ -145,6 +147,7 @@ func (g generator) row(at int) string {
 }
 
 var (
+	genDelays     = []string{"0 seconds", "3 seconds", "10 seconds", "1 minute"}
 	genPredicates = []string{
 		"j > 0", "k = 'a'", "k IN ('a', 'b')", "d < 1", "b", "NOT b", "s LIKE '%z'", "k IS NULL", "k IS NOT NULL", "j % 2 = 0",
 		"j BETWEEN -1 AND 3", "ts >= TIMESTAMP '2024-01-01T00:00:05Z'", "length(s) > 1", "m > 1", "coalesce(j, 0) < 50",
@@ -185,6 +188,12 @@ func (g generator) query() genQuery {
 		// has none.
 		q.Union, q.Join = false, ""
 		q.Keys, q.Items = some(g, genKeys[:8], 1, 2), some(g, genScalars, 1, 3)
+		if g.IntN(2) == 0 {
+			q.Watermark = pick(g, genDelays)
+			if g.IntN(2) == 0 {
+				q.Keys = append(q.Keys, "ts") // state goes when the watermark passes
+			}
+		}
 	case distinct:
 		q.Mode = pick(g, []connector.OutputMode{connector.Update, connector.Complete})
 		q.Items = some(g, genScalars, 1, 3)
@@ -200,8 +209,12 @@ func (g generator) aggregate(q *genQuery) {
 		q.Aggs = append(q.Aggs, some(g, genOrdered, 1, 2)...)
 	}
 	q.Keys = some(g, genKeys, 0, 2)
-	if g.IntN(2) == 0 {
-		q.Watermark = pick(g, []string{"0 seconds", "3 seconds", "10 seconds", "1 minute"})
+	switch {
+	case g.IntN(8) == 0:
+		q.Watermark, q.Mode = pick(g, genDelays), connector.Append
+		q.Keys = append(slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" }), "ts")
+	case g.IntN(2) == 0:
+		q.Watermark = pick(g, genDelays)
 		q.Window = pick(g, []string{"TUMBLE 10", "TUMBLE 5", "HOP 5 10", "HOP 4 10", "SESSION 3", "SESSION 6", "TUMBLE 60"})
 		q.Mode = pick(g, []connector.OutputMode{connector.Append, connector.Append, connector.Update, connector.Complete})
 		if q.isSession() && q.Mode == connector.Update {
@@ -213,9 +226,11 @@ func (g generator) aggregate(q *genQuery) {
 			// Refused: the distinct values of sessions that merge cannot be told apart.
 			q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool { return strings.Contains(a, "DISTINCT") }), "count(*)")
 		}
-	} else {
+		q.Chain = q.Mode == connector.Append && !q.isSession() && g.IntN(4) == 0
+	default:
 		q.Mode = pick(g, []connector.OutputMode{connector.Update, connector.Complete})
 	}
+	q.Rollup = q.Mode == connector.Complete && !q.isSession() && len(q.Keys) > 0 && g.IntN(4) == 0
 	if q.Mode != connector.Update && g.IntN(4) == 0 {
 		q.Having = pick(g, []string{"count(*) > 1", "sum(j) > 0", "max(s) IS NOT NULL"})
 	}
@@ -270,18 +285,25 @@ func (q *genQuery) join() string {
 func (q *genQuery) sql(bounded bool) string {
 	where := slices.Clone(q.Where)
 	if bounded && q.Watermark != "" && q.Mode != connector.Complete {
-		if !q.isSession() {
-			where = append(where, "(lw IS NULL OR window_end > lw)")
+		switch {
+		case q.Window == "":
+			where = append(where, "lw IS NULL OR ts IS NULL OR ts > lw")
+		case !q.isSession():
+			where = append(where, "lw IS NULL OR window_end > lw")
 		}
 		if q.Mode == connector.Append {
-			where = append(where, "ts < TIMESTAMP '2099-01-01T00:00:00Z'")
+			where = append(where, q.closed())
 		}
 	}
 	var items, groups []string
 	if q.Window != "" {
 		items, groups = []string{"window_start", "window_end"}, []string{"window_start", "window_end"}
 	}
-	groups = append(groups, q.Keys...)
+	if q.Rollup {
+		groups = append(groups, "ROLLUP ("+strings.Join(q.Keys, ", ")+")")
+	} else {
+		groups = append(groups, q.Keys...)
+	}
 	if q.Kind != distinctOn {
 		items = append(items, q.Keys...)
 	}
@@ -313,10 +335,25 @@ func (q *genQuery) sql(bounded bool) string {
 		}
 		text += fmt.Sprintf(" ORDER BY %s LIMIT %d", strings.Join(order, ", "), q.Top)
 	}
+	if q.Chain {
+		text = "SELECT c0, c1, count(*) AS n, min(c2) AS least, max(c2) AS most FROM (" + text + ") q GROUP BY c0, c1"
+	}
 	if q.Count > 0 {
 		text += fmt.Sprintf(" LIMIT %d", q.Count)
 	}
 	return text
+}
+
+// closed is the condition for the rows that a stream has given in the end: all but those
+// of the sentinel, and of aggregates those without a time.
+func (q *genQuery) closed() string {
+	switch {
+	case q.Kind == distinctOn:
+		return "true"
+	case q.Window == "" && q.Watermark == "0 seconds":
+		return "ts IS NOT NULL" // the sentinel's own group is closed by it
+	}
+	return "ts < TIMESTAMP '2099-01-01T00:00:00Z'"
 }
 
 // keyColumns is how many output columns identify a row in update mode.

@@ -191,13 +191,36 @@ func (g *goldenRun) directive(d *datadriven.TestData) (string, error) {
 	case "warnings":
 		return strings.Join(append(g.w.Warnings(), ""), "\n"), nil
 	case "trace":
-		return strings.Join(append(g.w.FS.(*traced).Take(), ""), "\n"), nil
+		return g.trace()
 	case "restart":
 		return g.restart(d)
 	case "crash":
 		return "", g.armCrash(d)
 	}
 	return "", fmt.Errorf("there is no directive %s", d.Cmd)
+}
+
+// trace is the calls since the last trace that change the disk, without sizes. Syncs that
+// may go on at the same time are sorted.
+func (g *goldenRun) trace() (string, error) {
+	fsys, ok := g.w.FS.(*traced)
+	if !ok {
+		return "", errors.New("there is no trace while a crash is armed")
+	}
+	lines := fsys.Take()
+	isSync := func(line string) bool { return strings.HasPrefix(line, "sync") }
+	for i := 0; i < len(lines); i++ {
+		n := i
+		for n < len(lines) && isSync(lines[n]) {
+			n++
+		}
+		slices.Sort(lines[i:n])
+		if name, ok := strings.CutPrefix(lines[i], "write "); ok {
+			lines[i] = "write " + name[:strings.LastIndexByte(name, ' ')]
+		}
+		i = max(i, n-1)
+	}
+	return strings.Join(append(lines, ""), "\n"), nil
 }
 
 func arg(d *datadriven.TestData, name string) string {

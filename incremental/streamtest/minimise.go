@@ -93,6 +93,12 @@ func (c *Case) smallerQuery(add func(func(*Case))) {
 	if q.Top > 0 {
 		add(func(n *Case) { n.Query.Top = 0 })
 	}
+	if q.Rollup {
+		add(func(n *Case) { n.Query.Rollup = false })
+	}
+	if q.Chain {
+		add(func(n *Case) { n.Query.Chain = false })
+	}
 	if q.Count > 0 {
 		add(func(n *Case) { n.Query.Count = 0 })
 	}
@@ -104,7 +110,8 @@ func (q *genQuery) legal() bool {
 	case distinctOn:
 		return len(q.Keys) > 0 && len(q.Items) > 0
 	case aggregated:
-		return len(q.Aggs) > 0
+		rawTime := q.Window == "" && q.Watermark != ""
+		return len(q.Aggs) > 0 && (!q.Rollup || len(q.Keys) > 0) && (!rawTime || slices.Contains(q.Keys, "ts"))
 	}
 	return len(q.Items) > 0
 }

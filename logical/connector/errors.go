@@ -55,7 +55,10 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	s := e.Path + ": " + e.Reason
+	s := e.Reason
+	if e.Path != "" {
+		s = e.Path + ": " + s
+	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}

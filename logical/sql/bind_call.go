@@ -12,6 +12,16 @@ import (
 // callExpr binds a function call.
 func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 	name := lower(n.Name.Text)
+	if _, ok := generators[name]; ok {
+		columns, err := e.generatorItems(n, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(columns) > 1 {
+			return nil, e.b.hinted(n, "let it stand alone in the select list, or in FROM", "%s has %d columns here and is no single value", name, len(columns))
+		}
+		return columns[0], nil
+	}
 	if n.Over != nil {
 		return e.over(n, name)
 	}
@@ -66,7 +76,6 @@ var elsewhere = map[string]string{
 	"session": "GROUP BY session_window(ts, gap), or FROM SESSION(t, ts, gap)", "tumble_start": "window.start with GROUP BY window(ts, size)",
 	"tumble_end": "window.end with GROUP BY window(ts, size)", "hop_start": "window.start with GROUP BY window(ts, size, slide)",
 	"hop_end": "window.end with GROUP BY window(ts, size, slide)",
-	"explode": "keep the array, or read it from a file with one row for each value", "unnest": "keep the array, or read it from a file with one row for each value",
 }
 
 func (e *env) unknownFunction(n *ast.Call, name string) error {

@@ -15,10 +15,17 @@ import (
 // without columns.
 func (b *binder) from(tables []ast.TableExpr, outer *env) (*relation, error) {
 	if len(tables) == 0 {
-		return &relation{node: &logical.Values{Rows: [][]expr.Expr{{}}, Output: &logical.Schema{}}}, nil
+		return oneRowRelation(), nil
 	}
 	var r *relation
 	for _, t := range tables {
+		if f, ok := isGenerator(t); ok && r != nil {
+			var err error
+			if r, err = b.lateral(r, f, false, outer); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		next, err := b.table(t, outer)
 		if err != nil {
 			return nil, err
@@ -93,7 +100,7 @@ func (b *binder) table(t ast.TableExpr, outer *env) (*relation, error) {
 	case *ast.Join:
 		return b.join(n, outer)
 	case *ast.LateralView:
-		return nil, b.unsupported(n, "LATERAL VIEW", "", "keep the array, or read it from a file with one row for each value")
+		return b.lateralView(n, outer)
 	}
 	return nil, fmt.Errorf("bug: unknown table %T", t)
 }
@@ -382,6 +389,9 @@ func (b *binder) watermark(d *Declaration, n logical.Node) (logical.Node, error)
 
 // join binds L JOIN R.
 func (b *binder) join(n *ast.Join, outer *env) (*relation, error) {
+	if f, ok := isGenerator(n.R); ok {
+		return b.joinGenerator(n, f, outer)
+	}
 	left, err := b.table(n.L, outer)
 	if err != nil {
 		return nil, err
@@ -522,6 +532,9 @@ func (b *binder) mergeUsing(n *ast.Join, r *relation, pairs [][2]column) (*relat
 // tableFunc binds a table function.
 func (b *binder) tableFunc(n *ast.TableFunc, outer *env) (*relation, error) {
 	name := lower(n.Name.Text)
+	if _, ok := isGenerator(n); ok {
+		return b.lateral(oneRowRelation(), n, false, outer)
+	}
 	if n.Lateral || n.Ordinality {
 		return nil, b.unsupported(n, "LATERAL and WITH ORDINALITY", "", "leave it out")
 	}
@@ -541,10 +554,10 @@ func (b *binder) tableFunc(n *ast.TableFunc, outer *env) (*relation, error) {
 		return b.aliased(relationOf(logical.NewScan(ast.Print(&ast.TableFunc{Name: n.Name, Args: n.Args}), alias, table), alias), n.Alias)
 	case strings.HasPrefix(name, "read_"):
 		return b.readFunc(n, strings.TrimSuffix(strings.TrimPrefix(name, "read_"), "_auto"))
-	case name == "unnest" || name == "explode" || name == "cumulate":
-		return nil, b.unsupported(n, "the table function "+name, "", "keep the array, or read it from a file with one row for each value")
+	case name == "cumulate":
+		return nil, b.unsupported(n, "the table function "+name, "", "use HOP, or TUMBLE with a smaller size")
 	}
-	known := []string{"read_csv", "read_json", "read_parquet", "read_text", "read_arrow", "range", "generate_series", "TUMBLE", "HOP", "SESSION"}
+	known := []string{"read_csv", "read_json", "read_parquet", "read_text", "read_arrow", "range", "generate_series", "UNNEST", "TUMBLE", "HOP", "SESSION"}
 	return nil, b.errorf(n.Name, "there is no table function %s%s", n.Name.Text, columnar.DidYouMean(name, known))
 }
 

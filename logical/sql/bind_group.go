@@ -188,6 +188,7 @@ func (sel *selection) aggregate(having expr.Expr, qualify *expr.Expr, orders []*
 		}
 	}
 	sel.attachScalars(func(id expr.ID) bool { return below[id] })
+	sel.attachUnnest()
 	sel.addVolatile()
 	sel.expand()
 	sel.node = logical.NewAggregate(sel.node, sel.groupKeys(), sel.aggs)

@@ -27,6 +27,7 @@ type selection struct {
 	// volatile are select items like random() that another item uses by alias; they
 	// are computed once, below.
 	volatile []expr.Named
+	unnest   *logical.Unnest // of the select list; its input is not what it stands on
 	subs     []*scalar
 	keys     []expr.Named
 	aggs     []expr.Named
@@ -151,6 +152,14 @@ func conjuncts(x ast.Expr, to []ast.Expr) []ast.Expr {
 func (sel *selection) expandItems() error {
 	for _, s := range sel.s.Items {
 		star, ok := ast.Unparen(s.X).(*ast.Star)
+		if c, isCall := ast.Unparen(s.X).(*ast.Call); isCall && s.Alias == nil {
+			if done, err := sel.expandGenerator(c); done || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if !ok {
 			it := &item{syntax: s.X, name: nameOf(s.X)}
 			if s.Alias != nil {
@@ -164,6 +173,20 @@ func (sel *selection) expandItems() error {
 		}
 	}
 	return nil
+}
+
+// expandGenerator makes items of the columns of explode and its kin, under their own
+// names; done is false for everything else.
+func (sel *selection) expandGenerator(c *ast.Call) (done bool, err error) {
+	name := lower(c.Name.Text)
+	if _, ok := generators[name]; !ok || name == "unnest" {
+		return false, nil
+	}
+	columns, err := sel.env("SELECT", noAliases).generatorItems(c, name)
+	for _, x := range columns {
+		sel.items = append(sel.items, &item{syntax: c, name: x.Name, x: x, state: bound})
+	}
+	return true, err
 }
 
 func (sel *selection) expandStar(star *ast.Star) error {
@@ -388,8 +411,12 @@ func (sel *selection) overRows(qualify *expr.Expr, orders []*order, on []expr.Ex
 	for i := range on {
 		list = append(list, &on[i])
 	}
+	below := sel.node
 	if err := sel.overs(append(list, qualify)); err != nil {
 		return err
+	}
+	if sel.node != below && sel.unnest != nil {
+		return sel.b.unsupported(sel.s, "unnest beside a window function", "", "unnest in a subquery in FROM")
 	}
 	if *qualify != nil {
 		sel.node = logical.NewFilter(sel.node, *qualify)
@@ -401,6 +428,7 @@ func (sel *selection) overRows(qualify *expr.Expr, orders []*order, on []expr.Ex
 // groups on the plan.
 func (sel *selection) beforeProject() {
 	sel.attachScalars(func(expr.ID) bool { return true })
+	sel.attachUnnest()
 	sel.addVolatile()
 }
 

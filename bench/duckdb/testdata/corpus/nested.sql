@@ -1,9 +1,7 @@
 SELECT * FROM n;
 SELECT id, st.a, st.b FROM n;
 SELECT id, xs FROM n WHERE xs IS NULL;
--- missing: unnest
 SELECT id, unnest(xs) FROM n;
--- missing: unnest
 SELECT id, x FROM n, UNNEST(xs) AS q(x);
 SELECT st.a, count(*) FROM n GROUP BY st.a;
 SELECT words, count(*) FROM n GROUP BY words;
@@ -14,9 +12,25 @@ SELECT id FROM n WHERE st.b = 'a';
 SELECT cardinality(xs) FROM n;
 SELECT array_length(words) FROM n;
 SELECT list_contains(words, 'a') FROM n;
--- missing: unnest
 SELECT sum(x) FROM (SELECT unnest(xs) AS x FROM n);
 -- Arrays count from 0, as in Spark.
 -- differs: array-index
 SELECT words[1] FROM n WHERE id % 3 = 2;
 SELECT DISTINCT words FROM n;
+SELECT id, x, i FROM n, UNNEST(xs) WITH ORDINALITY AS q(x, i);
+SELECT id, x FROM n LEFT JOIN UNNEST(xs) AS q(x) ON TRUE;
+SELECT id, w FROM n CROSS JOIN UNNEST(words) AS q(w) WHERE w <> 'a';
+SELECT id, unnest(xs) AS x, unnest(words) AS w FROM n;
+SELECT w, count(*) FROM n, UNNEST(words) AS q(w) GROUP BY w;
+SELECT x, w FROM n, UNNEST(xs) AS a(x), UNNEST(words) AS b(w);
+SELECT * FROM UNNEST(ARRAY[1, 2, NULL]) AS q(x);
+SELECT unnest(ARRAY[3, 1, 2]) AS x ORDER BY x DESC;
+-- duckdb: SELECT id, unnest(xs) AS col FROM n
+SELECT id, explode(xs) FROM n;
+-- duckdb: SELECT id, x FROM n, UNNEST(xs) AS q(x)
+SELECT id, x FROM n LATERAL VIEW explode(xs) q AS x;
+-- duckdb: SELECT id, x FROM n LEFT JOIN UNNEST(xs) AS q(x) ON TRUE
+SELECT id, x FROM n LATERAL VIEW OUTER explode(xs) q AS x;
+-- duckdb: SELECT id, i - 1, x FROM n, UNNEST(xs) WITH ORDINALITY AS q(x, i)
+SELECT id, posexplode(xs) FROM n;
+SELECT id, max(x) OVER (PARTITION BY id) FROM n, UNNEST(xs) AS q(x);

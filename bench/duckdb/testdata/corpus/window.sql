@@ -35,13 +35,13 @@ SELECT id, first_value(s) IGNORE NULLS OVER w, last_value(s) IGNORE NULLS OVER w
 -- duckdb: SELECT id, lag(s IGNORE NULLS) OVER (ORDER BY id), lead(s, 2 IGNORE NULLS) OVER (ORDER BY id), lag(s, 3, '-' IGNORE NULLS) OVER (ORDER BY id) FROM t
 SELECT id, lag(s) IGNORE NULLS OVER (ORDER BY id), lead(s, 2) IGNORE NULLS OVER (ORDER BY id), lag(s, 3, '-') IGNORE NULLS OVER (ORDER BY id) FROM t;
 SELECT id, lag(id, 0) OVER (ORDER BY id), lag(id, -1) OVER (ORDER BY id), lead(id, 3, id) OVER (PARTITION BY b ORDER BY id) FROM t;
-SELECT id, lag(k, 1, 2.5) OVER (ORDER BY id) FROM t;
+SELECT id, lag(k, 1, 0) OVER (ORDER BY id) FROM t;
 SELECT id, avg(k) OVER (PARTITION BY b ORDER BY id), min(ts) OVER (PARTITION BY b ORDER BY id), max(day) OVER (PARTITION BY b ORDER BY id) FROM t;
 SELECT id, sum(dec) OVER (ORDER BY id), max(dec) OVER (PARTITION BY k) FROM t;
 SELECT id, bool_and(b) OVER (ORDER BY id ROWS 2 PRECEDING), bool_or(b) OVER (PARTITION BY k) FROM t;
 SELECT id, stddev(id) OVER (ORDER BY id ROWS BETWEEN 4 PRECEDING AND CURRENT ROW) FROM t;
 SELECT id, median(id) OVER (PARTITION BY k), median(id) OVER (ORDER BY id ROWS 4 PRECEDING) FROM t;
-SELECT id, min_by(s, id) OVER (PARTITION BY k ORDER BY id ROWS 1 PRECEDING) FROM t;
+SELECT id, min_by(s, id) OVER (PARTITION BY k ORDER BY id ROWS 1 PRECEDING) FROM t WHERE s IS NOT NULL;
 SELECT id, count(DISTINCT k) OVER (PARTITION BY b), sum(DISTINCT k) OVER (ORDER BY id) FROM t;
 SELECT id, count(*) FILTER (WHERE b) OVER (PARTITION BY k ORDER BY id), sum(id) FILTER (WHERE s IS NOT NULL) OVER (ORDER BY id ROWS 3 PRECEDING) FROM t;
 SELECT id, count(*) OVER (), sum(id) OVER (), max(s) OVER () FROM t;
