@@ -13,12 +13,13 @@ import (
 // batch interval before the batch that reads it: a batch run at 12:00:20 with an interval
 // of ten seconds reads the rows of [12:00:10, 12:00:20). A window of Length ends at every
 // multiple of Slide since the epoch, and comes out in the first batch at or after its end,
-// with that batch's own rows; nothing is missed if batches are late. A second batch in
-// one interval counts to the next where the window was sent already, so that every window
-// of a key comes out once: in output mode append.
+// with that batch's own rows; those missed because batches are late come out then, too. A
+// second batch in one interval counts to the next where the window was sent already, so
+// that every window of a key comes out once: in output mode append.
 //
 // The query should run with ProcessingTime(Interval). Windows come out without new data,
-// too, as long as they hold something.
+// too, as long as they hold something. Over bounded data, which does not arrive, there
+// are none.
 type ArrivalWindow struct {
 	Interval time.Duration // of batches
 	Length   time.Duration // a multiple of Interval
@@ -158,15 +159,20 @@ type windowProcessor[K, R, V, O any] struct {
 	arrival
 	shape func(Windowed[K, V]) O
 	panes *MapState[time.Time, V] // by start
-	last  *ValueState[V]          // with inverse: the value of the window sent last
+	last  lastValue[V]            // with inverse
 	sent  *ValueState[time.Time]  // its end
 }
+
+// lastValue is the value of the window sent last, if it is kept.
+type lastValue[V any] struct{ *ValueState[V] }
+
+func (l lastValue[V]) exists() bool { return l.ValueState != nil && l.Exists() }
 
 func (p *windowProcessor[K, R, V, O]) Init(h *StateHandle) error {
 	p.panes = NewMapState[time.Time, V](h, "panes")
 	p.sent = NewValueState[time.Time](h, "sent")
 	if p.inverse != nil {
-		p.last = NewValueState[V](h, "last")
+		p.last.ValueState = NewValueState[V](h, "last")
 	}
 	return nil
 }
@@ -198,28 +204,32 @@ func (p *windowProcessor[K, R, V, O]) HandleExpiredTimer(key K, timer time.Time,
 			return c.RegisterTimer(time.UnixMicro(end))
 		}
 		value, ok := p.window(end)
-		if ok && p.keep != nil && !p.keep(key, value) {
-			p.panes.Clear()
+		switch {
+		case ok && p.keep != nil && !p.keep(key, value):
 			p.last.Clear()
-			p.sent.Clear()
-			return nil
-		}
-		if ok {
+			p.forget(end) // what is left came after this window
+		case ok:
 			p.sent.Set(time.UnixMicro(end).UTC())
 			emit(p.shape(Windowed[K, V]{Start: time.UnixMicro(end - p.length).UTC(), End: time.UnixMicro(end).UTC(), Key: key, Value: value}))
+			fallthrough
+		default:
+			p.forget(p.needed(end))
 		}
-		p.forget(end)
 		if p.panes.Exists() {
 			continue
 		}
-		if p.inverse == nil && !p.mayRepeat(now) {
+		if !p.last.exists() && !p.mayRepeat(now) {
 			p.sent.Clear()
 			return nil
 		}
-		// Windows missed in a long pause, in which nothing moved, are not made up for.
-		end = max(end, columnar.FloorDiv(now, p.slide)*p.slide-p.slide)
+		// After a long pause in which nothing moved only the newest windows are made up for.
+		end = max(end, columnar.FloorDiv(now, p.slide)*p.slide-maxIdleWindows*p.slide)
 	}
 }
+
+// maxIdleWindows is how many windows come out at most of a pause without batches, once
+// nothing moves in them any more.
+const maxIdleWindows = 1000
 
 // mayRepeat says whether rows of another batch in the interval of now would fall into the
 // window sent last: then the key is remembered for one more slide.
@@ -263,21 +273,21 @@ func (p *windowProcessor[K, R, V, O]) combined(from, to int64) (value V, ok bool
 	return value, ok
 }
 
-// forget removes the panes that no window after the one that ends at end needs: with
-// inverse, those that leave then are needed to be taken out.
-func (p *windowProcessor[K, R, V, O]) forget(end int64) {
-	first := end + p.slide - p.length
+// needed is the start of the first pane that a window after the one that ends at end
+// needs: with inverse, those that leave then are needed to be taken out.
+func (p *windowProcessor[K, R, V, O]) needed(end int64) int64 {
 	if p.inverse != nil {
-		first = end - p.length
+		return end - p.length
 	}
-	var old []time.Time
+	return end + p.slide - p.length
+}
+
+// forget removes the panes that end at or before a time.
+func (p *windowProcessor[K, R, V, O]) forget(before int64) {
 	for t := range p.panes.All() {
-		if t.UnixMicro()+p.pane <= first {
-			old = append(old, t)
+		if t.UnixMicro()+p.pane <= before {
+			p.panes.Remove(t)
 		}
-	}
-	for _, t := range old {
-		p.panes.Remove(t)
 	}
 }
 

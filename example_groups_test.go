@@ -13,8 +13,8 @@ import (
 	"github.com/tidemill/tidemill/logical"
 )
 
-// land makes a directory of JSON files, each read by a micro-batch of its own.
-func land(files ...string) (dir string, remove func()) {
+// landBatches makes a directory of JSON files, each read by a micro-batch of its own.
+func landBatches(files ...string) (dir string, remove func()) {
 	dir, err := os.MkdirTemp("", "tidemill")
 	if err != nil {
 		panic(err)
@@ -27,8 +27,8 @@ func land(files ...string) (dir string, remove func()) {
 	return dir, func() { _ = os.RemoveAll(dir) }
 }
 
-// show runs a stream over what is there and prints what each micro-batch gives.
-func show(s *tidemill.Session, df *logical.DataFrame, mode tidemill.OutputMode) error {
+// printBatches runs a stream over what is there and prints what each micro-batch gives.
+func printBatches(s *tidemill.Session, df *logical.DataFrame, mode tidemill.OutputMode) error {
 	ctx := context.Background()
 	q, err := s.WriteStream(df).Mode(mode).Trigger(tidemill.AvailableNow()).
 		ForeachBatch(func(ctx context.Context, id int64, rows columnar.Reader) error {
@@ -70,7 +70,7 @@ type (
 
 // ExampleMapGroupsWithState keeps a sum for every user.
 func ExampleMapGroupsWithState() {
-	dir, remove := land(
+	dir, remove := landBatches(
 		`{"user":"ann","price":30}{"user":"bob","price":5}{"user":"ann","price":20}`,
 		`{"user":"bob","price":90}`)
 	defer remove()
@@ -92,7 +92,7 @@ func ExampleMapGroupsWithState() {
 			}
 			return rank{user, s.Total, "silver"}, nil
 		})
-	if err := show(s, ranks, tidemill.Update); err != nil {
+	if err := printBatches(s, ranks, tidemill.Update); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -132,7 +132,7 @@ func (p *pageMemory) HandleInputRows(user string, rows []view, _ *tidemill.Call,
 
 // ExampleTransformWithState keeps a map and a number for every user.
 func ExampleTransformWithState() {
-	dir, remove := land(
+	dir, remove := landBatches(
 		`{"user":"ann","page":"home"}{"user":"ann","page":"shop"}{"user":"ann","page":"home"}`,
 		`{"user":"ann","page":"shop"}{"user":"ann","page":"help"}{"user":"bob","page":"home"}`)
 	defer remove()
@@ -143,7 +143,7 @@ func ExampleTransformWithState() {
 	views := s.ReadStreamFrom("filesystem", map[string]string{"path": dir, "format": "json", "max_files_per_trigger": "1"}, nil)
 	found := tidemill.TransformWithState(views.GroupBy(tidemill.Col("user")), tidemill.TransformOptions{},
 		func() tidemill.StatefulProcessor[string, view, string] { return &pageMemory{} })
-	if err := show(s, found, tidemill.Append); err != nil {
+	if err := printBatches(s, found, tidemill.Append); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -156,7 +156,7 @@ func ExampleTransformWithState() {
 // ExampleFlatMapGroupsWithState_bounded runs a function over files that are there: once a
 // key, without state of before.
 func ExampleFlatMapGroupsWithState_bounded() {
-	dir, remove := land(`{"user":"bob","price":5}{"user":"ann","price":30}`, `{"user":"ann","price":20}`)
+	dir, remove := landBatches(`{"user":"bob","price":5}{"user":"ann","price":30}`, `{"user":"ann","price":20}`)
 	defer remove()
 	s, err := tidemill.NewSession(tidemill.Options{})
 	if err != nil {
@@ -186,7 +186,7 @@ func ExampleFlatMapGroupsWithState_bounded() {
 
 // ExampleUpdateStateByKey counts words, with every known word in every micro-batch.
 func ExampleUpdateStateByKey() {
-	dir, remove := land(`{"word":"to"}{"word":"be"}{"word":"to"}`, `{"word":"be"}`)
+	dir, remove := landBatches(`{"word":"to"}{"word":"be"}{"word":"to"}`, `{"word":"be"}`)
 	defer remove()
 	s, err := tidemill.NewSession(tidemill.Options{})
 	if err != nil {
@@ -198,7 +198,7 @@ func ExampleUpdateStateByKey() {
 		state.Update(n + len(rows))
 		return nil
 	})
-	if err := show(s, counts, tidemill.Update); err != nil {
+	if err := printBatches(s, counts, tidemill.Update); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -214,7 +214,7 @@ func ExampleReduceByKeyAndWindow() {
 	if err != nil {
 		panic(err)
 	}
-	dir, remove := land(`{"user":"ann","price":30}`)
+	dir, remove := landBatches(`{"user":"ann","price":30}`)
 	defer remove()
 	orders := s.ReadStream(dir, json.Options{}, nil)
 	window := tidemill.ArrivalWindow{Interval: 5 * time.Second, Length: time.Minute, Slide: 10 * time.Second}

@@ -106,13 +106,13 @@ func (c *joinCase) sql() string {
 
 // rows makes some rows of a side around a time.
 func (c *joinCase) rows(side int, around int64) []joinRow {
-	out := make([]joinRow, c.rng.IntN(9))
+	out := make([]joinRow, c.rng.IntN(13))
 	for i := range out {
-		ts := around + (c.rng.Int64N(24)-12)*second
+		ts := around + (c.rng.Int64N(16)-8)*second
 		if c.rng.IntN(4) == 0 {
 			ts += c.rng.Int64N(3) - 1
 		}
-		out[i] = joinRow{id: len(c.sides[side]) + i, key: c.rng.IntN(4) - 1, v: c.rng.IntN(6), ts: ts}
+		out[i] = joinRow{id: len(c.sides[side]) + i, key: c.rng.IntN(9)/3 - 1, v: c.rng.IntN(6), ts: ts}
 	}
 	return out
 }
@@ -212,7 +212,7 @@ func (c *joinCase) run(t *testing.T, seed uint64, mem memory.Allocator) ([]strin
 		}
 	}
 	for _, name := range []string{"l", "r"} {
-		w.Declare(fmt.Sprintf("CREATE STREAM %s (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '%d seconds') WITH (path = '/in/%s', format = 'json');", name, pick.IntN(10), name))
+		w.Declare(fmt.Sprintf("CREATE STREAM %s (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '%d seconds') WITH (path = '/in/%s', format = 'json');", name, pick.IntN(5), name))
 	}
 	fail(w.Query(c.sql(), connector.Append, nil))
 	fail(w.Open(ctx))

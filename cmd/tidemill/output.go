@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -33,24 +35,44 @@ func checkFormat(format string) error {
 	return usagef("there is no format %q%s", format, columnar.DidYouMean(format, resultFormats))
 }
 
-// encodeRows writes a result in one of resultFormats.
-func encodeRows(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
+// result is a whole result and how it is shown.
+type result struct {
+	rows   *tidemill.Rows
+	format string // one of resultFormats
+	zone   *time.Location
+	toFile bool
+}
+
+// encode writes the result.
+func (r *result) encode(w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	var err error
-	switch format {
+	switch r.format {
 	case "table":
-		err = writeTable(buffered, rows, zone)
+		err = writeTable(buffered, r.rows, r.zone)
 	case "arrow":
-		err = writeArrow(buffered, rows)
+		err = writeArrow(buffered, r.rows, r.toFile)
 	default:
-		err = writeFormat(buffered, rows, format, zone)
+		err = writeFormat(buffered, r.rows, r.format, r.zone)
 	}
-	return errors.Join(err, buffered.Flush())
+	if err != nil {
+		return err
+	}
+	return buffered.Flush()
 }
 
 func writeTable(w io.Writer, rows *tidemill.Rows, zone *time.Location) error {
 	text := columnar.Text(rows.Schema(), rows.Batches(), columnar.TextOptions{Ordered: true, Untyped: true, Location: zone})
 	_, err := fmt.Fprintf(w, "%s%s\n", text, count(rows.NumRows(), "row"))
+	return err
+}
+
+// print writes the result to stdout. A reader that has gone away (head, less) is no error.
+func (r *result) print() error {
+	err := r.encode(os.Stdout)
+	if errors.Is(err, errBrokenPipe) {
+		return nil
+	}
 	return err
 }
 
@@ -62,14 +84,32 @@ func count(n int64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func writeArrow(w io.Writer, rows *tidemill.Rows) error {
-	iw := ipc.NewWriter(w, ipc.WithSchema(rows.Schema()))
+// writeArrow writes an IPC file to a file, and an IPC stream, which needs no end to be
+// read, to anything else.
+func writeArrow(w io.Writer, rows *tidemill.Rows, toFile bool) error {
+	iw, err := newArrowWriter(w, rows.Schema(), toFile)
+	if err != nil {
+		return err
+	}
 	for _, b := range rows.Batches() {
 		if err := iw.Write(b); err != nil {
 			return err
 		}
 	}
 	return iw.Close()
+}
+
+// arrowWriter is what the two writers of package ipc have in common.
+type arrowWriter interface {
+	Write(arrow.RecordBatch) error
+	Close() error
+}
+
+func newArrowWriter(w io.Writer, schema *arrow.Schema, toFile bool) (arrowWriter, error) {
+	if toFile {
+		return ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	}
+	return ipc.NewWriter(w, ipc.WithSchema(schema)), nil
 }
 
 func writeFormat(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {

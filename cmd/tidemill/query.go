@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"os"
-	"time"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -54,6 +53,9 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	if err := checkFormat(format); err != nil {
 		return err
 	}
+	if err := checkOut(out); err != nil {
+		return err
+	}
 	df, err := s.SQLFile(ctx, file, text)
 	if err != nil || df == nil {
 		return err
@@ -64,20 +66,26 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 		return err
 	}
 	defer rows.Release()
+	r := result{rows: rows, format: format, zone: s.Location(), toFile: out != ""}
 	if out == "" {
-		return writeRows(os.Stdout, rows, format, s.Location())
+		return r.print()
 	}
-	if dir, err := os.Stat(out); err == nil && dir.IsDir() {
-		return usagef("--out %s is a directory; name a file", out)
+	if err := vfs.WriteAtomicFunc(vfs.OS(), out, r.encode); err != nil {
+		return fmt.Errorf("--out %s: %w", out, err)
 	}
-	return vfs.WriteAtomicFunc(vfs.OS(), out, func(w io.Writer) error { return writeRows(w, rows, format, s.Location()) })
+	return nil
 }
 
-// writeRows encodes a result. A reader that has gone away (head, less) is no error.
-func writeRows(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
-	err := encodeRows(w, rows, format, zone)
-	if errors.Is(err, errBrokenPipe) {
+// checkOut finds before a query runs that its result has no place.
+func checkOut(out string) error {
+	if out == "" {
 		return nil
 	}
-	return err
+	if info, err := os.Stat(out); err == nil && info.IsDir() {
+		return usagef("--out %s is a directory; name a file", out)
+	}
+	if _, err := os.Stat(filepath.Dir(out)); err != nil {
+		return usagef("--out %s: %w", out, err)
+	}
+	return nil
 }

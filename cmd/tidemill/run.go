@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,20 +70,31 @@ func runFile(ctx context.Context, file string, o tidemill.RunOptions, show *repo
 		return err
 	}
 	running := script.Start(ctx)
-	stopOnSignals(running)
+	killed := stopOnSignals(running)
 	err = running.Wait()
 	show.finish()
+	if killed.Load() && errors.Is(err, context.Canceled) {
+		return &exitError{1, "stopped at once by a second signal; the batch under way is not committed, the next run takes it up again"}
+	}
 	return err
 }
 
+// killAfter is how long a second signal waits for what cannot be interrupted.
+const killAfter = 2 * time.Second
+
 // stopOnSignals lets the first signal finish the running batch, the second end at once.
-func stopOnSignals(r *tidemill.Running) {
+// It returns whether there was a second one.
+func stopOnSignals(r *tidemill.Running) *atomic.Bool {
+	killed := new(atomic.Bool)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		<-signals
 		r.RequestStop()
 		<-signals
+		killed.Store(true)
+		time.AfterFunc(killAfter, func() { os.Exit(1) })
 		r.Kill()
 	}()
+	return killed
 }

@@ -196,7 +196,8 @@ func stateCat(ctx context.Context, dir string, want []keyValue, f stateFlags) er
 	if want != nil && rows.NumRows() == 0 {
 		return &exitError{1, "no row has that key"}
 	}
-	return writeRows(os.Stdout, rows, f.format, time.UTC)
+	r := result{rows: rows, format: f.format, zone: time.UTC}
+	return r.print()
 }
 
 func readState(ctx context.Context, v *checkpoint.View, op checkpoint.OperatorState, table string, want []keyValue) (*tidemill.Rows, error) {

@@ -84,6 +84,12 @@ func CompressionOf(name string) Compression {
 // of bzip2, which is believed only if the name says the same.
 var magics = [...]string{Gzip: "\x1f\x8b", Zstd: "\x28\xb5\x2f\xfd", Bzip2: "BZh", LZ4: "\x04\x22\x4d\x18", Snappy: "\xff\x06\x00\x00sNaPpY"}
 
+// DetectCompression decides how a file is compressed by its first bytes, at least ten if
+// it has them, and its name.
+func DetectCompression(name string, head []byte) Compression {
+	return CompressionAuto.detect(name, head)
+}
+
 // detect decides how a file is compressed whose first bytes are head.
 func (c Compression) detect(name string, head []byte) Compression {
 	if c != CompressionAuto {

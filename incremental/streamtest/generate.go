@@ -223,8 +223,11 @@ func (g generator) aggregate(q *genQuery) {
 		q.Keys = slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" })
 		if q.isSession() {
 			q.Join = "" // sessions are merged by the aggregate right above their rows
-			// Refused: the distinct values of sessions that merge cannot be told apart.
-			q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool { return strings.Contains(a, "DISTINCT") }), "count(*)")
+			// DISTINCT is refused: the values of sessions that merge cannot be told apart.
+			// Two stored sessions that merge do not know which came first.
+			q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool {
+				return strings.Contains(a, "DISTINCT") || slices.Contains(genOrdered, a)
+			}), "count(*)")
 		}
 		q.Chain = q.Mode == connector.Append && !q.isSession() && g.IntN(4) == 0
 	default:

@@ -173,7 +173,7 @@ func (e *env) bindRare(x ast.Expr) (expr.Expr, error) {
 	case *ast.Subquery:
 		return e.scalarSubquery(n)
 	case *ast.Exists:
-		return nil, e.b.unsupported(n, "EXISTS inside an expression", "", "make it a condition of its own in WHERE, joined with AND")
+		return e.exists(n)
 	case *ast.Row:
 		return nil, e.b.unsupported(n, "a row of several values as one value", "", "use struct(…), or compare the values one by one")
 	case *ast.Star:
@@ -207,6 +207,9 @@ func (e *env) name(n *ast.Name) (expr.Expr, error) {
 	}
 	if f := niladic[strings.ToLower(first)]; f != "" && len(parts) == 1 && !parts[0].Quoted {
 		return e.call(n, f)
+	}
+	if x := e.outerName(n); x != nil {
+		return x, nil
 	}
 	return nil, e.unknown(n)
 }
@@ -328,11 +331,6 @@ func (e *env) unknown(n *ast.Name) error {
 				"%s is an alias of the select list, which %s does not see", full, e.clause)
 		}
 	}
-	for o := e.outer; o != nil; o = o.outer {
-		if x, err := o.name(n); err == nil && x != nil {
-			return b.unsupported(n, "a correlated subquery", "it uses "+full+" of the query around it", "join the tables instead")
-		}
-	}
 	if e.rel == nil || len(e.rel.columns) == 0 {
 		return b.errorf(n, "there is no column %s: %s has no columns to take it from", full, e.clause)
 	}
@@ -373,9 +371,6 @@ func tableColumns(r *relation, table string) []string {
 // unary binds a prefix operator.
 func (e *env) unary(n *ast.Unary) (expr.Expr, error) {
 	if n.Op == "NOT" {
-		if isSubqueryCondition(n.X) {
-			return nil, e.b.unsupported(n, "a subquery condition here", "", "make it a condition of its own in WHERE, joined with AND")
-		}
 		c, err := e.condition(n.X, "NOT")
 		if err != nil {
 			return nil, err
@@ -606,7 +601,7 @@ func (e *env) between(n *ast.Between) (expr.Expr, error) {
 
 func (e *env) in(n *ast.In) (expr.Expr, error) {
 	if n.Query != nil {
-		return nil, e.b.unsupported(n, "IN (query) here", "", "make it a condition of its own in WHERE, joined with AND")
+		return e.inValue(n)
 	}
 	if row, ok := ast.Unparen(n.X).(*ast.Row); ok {
 		return e.rowIn(n, row)
@@ -737,31 +732,6 @@ func (e *env) cast(n *ast.Cast) (expr.Expr, error) {
 	return c, nil
 }
 
-// scalarSubquery binds a query that stands for a value. It must be known to have at
-// most one row.
-func (e *env) scalarSubquery(n *ast.Subquery) (expr.Expr, error) {
-	if e.subs == nil {
-		return nil, e.b.unsupported(n, "a subquery in "+e.clause, "", "join it in FROM")
-	}
-	r, err := e.b.query(n.Query, e)
-	if err != nil {
-		return nil, err
-	}
-	r = strip(r)
-	if len(r.columns) != 1 {
-		return nil, e.b.errorf(n, "a subquery that stands for a value has one column, this one has %d", len(r.columns))
-	}
-	most, always := oneRow(r.node)
-	if !most {
-		return nil, e.b.unsupported(n, "a subquery that may have several rows as a value", "", "aggregate it (max, any_value), or add LIMIT 1")
-	}
-	s := &scalar{node: r.node, column: r.columns[0].Column, always: always}
-	*e.subs = append(*e.subs, s)
-	c := *s.column
-	c.Null = c.Null || !always
-	return &c, nil
-}
-
 // inQuery binds x IN (query): the query and the condition that joins it. For NOT IN
 // a comparison that is null counts as a match, as SQL has it.
 func (e *env) inQuery(n *ast.In, not bool) (expr.Expr, logical.Node, error) {
@@ -769,11 +739,13 @@ func (e *env) inQuery(n *ast.In, not bool) (expr.Expr, logical.Node, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := e.b.query(n.Query, e)
+	r, d, err := e.subquery(n, n.Query)
 	if err != nil {
 		return nil, nil, err
 	}
-	r = strip(r)
+	if d.empty != nil {
+		return nil, nil, d.unsupported("it aggregates all its rows")
+	}
 	if len(r.columns) != 1 {
 		return nil, nil, e.b.errorf(n, "the query of IN has one column, this one has %d", len(r.columns))
 	}
@@ -802,5 +774,5 @@ func (e *env) inQuery(n *ast.In, not bool) (expr.Expr, logical.Node, error) {
 			on = &expr.Logic{Op: expr.Or, Args: terms}
 		}
 	}
-	return on, r.node, nil
+	return expr.All(append([]expr.Expr{on}, d.conds...)), r.node, nil
 }

@@ -152,11 +152,20 @@ func renamed(r *relation, names []*ast.Ident) *relation {
 	return out
 }
 
+// quoted is a name with dots as the text of a path.
+func quoted(n *ast.TableName) string {
+	parts := make([]string, len(n.Parts))
+	for i, p := range n.Parts {
+		parts[i] = p.Text
+	}
+	return "'" + strings.ReplaceAll(strings.Join(parts, "."), "'", "''") + "'"
+}
+
 // tableName binds a common table expression, a view, a table or a stream.
 func (b *binder) tableName(n *ast.TableName) (*relation, error) {
 	name := n.Parts[len(n.Parts)-1].Text
 	if len(n.Parts) > 1 {
-		return nil, b.unsupported(n, "a table name with dots", "there is one catalog", "write "+name)
+		return nil, b.unsupported(n, "a table name with dots", "there is one catalog", "write "+name+", or the path of a file as a text: "+quoted(n))
 	}
 	for c := b.ctes; c != nil; c = c.next {
 		if strings.EqualFold(c.def.Name.Text, name) {

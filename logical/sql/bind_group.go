@@ -181,6 +181,18 @@ func (sel *selection) aggregate(having expr.Expr, qualify *expr.Expr, orders []*
 			return err
 		}
 	}
+	if err := sel.aggregateBelow(); err != nil {
+		return err
+	}
+	sel.attachScalars(func(expr.ID) bool { return true })
+	if having != nil {
+		sel.node = logical.NewFilter(sel.node, having)
+	}
+	return nil
+}
+
+// aggregateBelow puts the Aggregate on the plan, over the subqueries that it uses.
+func (sel *selection) aggregateBelow() error {
 	below := map[expr.ID]bool{}
 	for _, n := range slices.Concat(sel.keys, sel.aggs, sel.volatile) {
 		for _, id := range expr.Columns(n.Expr) {
@@ -188,14 +200,13 @@ func (sel *selection) aggregate(having expr.Expr, qualify *expr.Expr, orders []*
 		}
 	}
 	sel.attachScalars(func(id expr.ID) bool { return below[id] })
+	if err := sel.scalarsOverGroups(); err != nil {
+		return err
+	}
 	sel.attachUnnest()
 	sel.addVolatile()
 	sel.expand()
 	sel.node = logical.NewAggregate(sel.node, sel.groupKeys(), sel.aggs)
-	sel.attachScalars(func(expr.ID) bool { return true })
-	if having != nil {
-		sel.node = logical.NewFilter(sel.node, having)
-	}
 	return nil
 }
 
@@ -216,7 +227,7 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 			return n, nil
 		}
 		for _, s := range sel.subs {
-			if s.column.ID == n.ID {
+			if s.has(n.ID) {
 				return n, nil
 			}
 		}

@@ -672,31 +672,6 @@ func nameOf(x ast.Expr) string {
 	}
 }
 
-// scalar is a subquery that stands for a value: one row, one column, joined to the
-// rows that use it.
-type scalar struct {
-	node   logical.Node
-	column *expr.Column
-	always bool // it has a row in any case
-}
-
-// attachScalars joins the subqueries whose column satisfies want to the plan.
-func (sel *selection) attachScalars(want func(expr.ID) bool) {
-	rest := sel.subs[:0]
-	for _, s := range sel.subs {
-		if !want(s.column.ID) {
-			rest = append(rest, s)
-			continue
-		}
-		if s.always {
-			sel.node = logical.NewJoin(logical.CrossJoin, sel.node, s.node, nil)
-		} else {
-			sel.node = logical.NewJoin(logical.LeftJoin, sel.node, s.node, boolLiteral(true))
-		}
-	}
-	sel.subs = rest
-}
-
 // subqueryJoin puts a condition IN (query) or EXISTS (query) on the plan.
 func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 	not := false
@@ -717,12 +692,20 @@ func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 	}
 	switch x := c.(type) {
 	case *ast.Exists:
-		r, err := sel.b.query(x.Query, e)
+		r, d, err := e.subquery(x, x.Query)
 		if err != nil {
 			return err
 		}
-		one := logical.NewLimit(strip(r).node, 1, 0)
-		sel.node = logical.NewJoin(kind(not), sel.node, one, nil)
+		switch {
+		case d.empty != nil: // an aggregate of no rows is a row
+			if not {
+				sel.node = logical.NewFilter(sel.node, boolLiteral(false))
+			}
+		case len(d.conds) == 0:
+			sel.node = logical.NewJoin(kind(not), sel.node, logical.NewLimit(r.node, 1, 0), nil)
+		default:
+			sel.node = logical.NewJoin(kind(not), sel.node, r.node, expr.All(d.conds))
+		}
 	case *ast.In:
 		on, right, err := e.inQuery(x, not != x.Not)
 		if err != nil {

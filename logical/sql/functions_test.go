@@ -104,6 +104,7 @@ func addAggregates(t testing.TB, r *function.Registry) {
 			t.Fatal(err)
 		}
 	}
+	agg("any_value", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same})
 	agg("count", function.AggregateOverload{Result: returns(columnar.Int64)},
 		function.AggregateOverload{Args: []function.Matcher{anything}, Result: returns(columnar.Int64)})
 	agg("sum", function.AggregateOverload{Args: []function.Matcher{numbers}, Result: same})

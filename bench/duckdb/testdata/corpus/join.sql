@@ -16,9 +16,7 @@ SELECT a.id, u.name FROM t a JOIN u ON a.id > u.weight AND a.id < u.weight + 2;
 SELECT id FROM t WHERE k IN (SELECT k FROM u);
 SELECT id FROM t WHERE k NOT IN (SELECT k FROM u WHERE k IS NOT NULL);
 SELECT id FROM t WHERE k NOT IN (SELECT k FROM u);
--- missing: correlated-subquery
 SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
--- missing: correlated-subquery
 SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
 SELECT id, (SELECT max(weight) FROM u) FROM t WHERE id < 3;
 SELECT id FROM t WHERE id > (SELECT avg(id) FROM t);

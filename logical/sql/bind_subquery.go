@@ -1,0 +1,370 @@
+package sql
+
+import (
+	"slices"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/logical/sql/ast"
+)
+
+// scalar is a subquery that stands for a value: rows that are joined to those that use
+// them, at most one to each.
+type scalar struct {
+	node   logical.Node
+	column *expr.Column // by which its use is seen
+	always bool         // it has a row in any case; then there are no pairs
+	pairs  []pair       // what joins it; none if it is not correlated
+	syntax ast.Expr
+}
+
+// add has s joined to the plan where its column is used.
+func (e *env) addScalar(s *scalar) { *e.subs = append(*e.subs, s) }
+
+// outerName finds what a name means in the queries around a subquery; nil if nothing.
+func (e *env) outerName(n *ast.Name) expr.Expr {
+	for o := e.outer; o != nil; o = o.outer {
+		in := *o
+		in.aliases, in.outer = noAliases, nil
+		if x, err := in.name(n); err == nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// subquery binds a query and makes it free of columns of the query around it.
+func (e *env) subquery(n ast.Node, q *ast.Query) (*relation, *decorrelator, error) {
+	r, err := e.b.query(q, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = strip(r)
+	if _, ok := n.(*ast.Exists); ok {
+		r.node = withoutFree(r.node)
+	}
+	d := &decorrelator{b: e.b, at: n}
+	if r.node, err = d.pull(r.node); err != nil {
+		return nil, nil, err
+	}
+	return r, d, nil
+}
+
+// withoutFree leaves out of a select list what uses the query around it: EXISTS looks at
+// rows, not at values.
+func withoutFree(n logical.Node) logical.Node {
+	p, ok := n.(*logical.Project)
+	if !ok {
+		return n
+	}
+	var columns []expr.Named
+	for _, c := range p.Columns {
+		if !isFree(c.Expr, p.Children()) {
+			columns = append(columns, c)
+		}
+	}
+	if len(columns) < len(p.Columns) {
+		columns = append(columns, expr.As(boolLiteral(true), "there"))
+	}
+	return logical.NewProject(p.Input, columns)
+}
+
+// scalarSubquery binds a query that stands for a value. One that may have several rows
+// fails where it has them.
+func (e *env) scalarSubquery(n *ast.Subquery) (expr.Expr, error) {
+	if e.subs == nil {
+		return nil, e.b.unsupported(n, "a subquery in "+e.clause, "", "join it in FROM")
+	}
+	r, d, err := e.subquery(n, n.Query)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.columns) != 1 {
+		return nil, e.b.errorf(n, "a subquery that stands for a value has one column, this one has %d", len(r.columns))
+	}
+	pairs, ok := d.pairs(r.node)
+	if !ok {
+		return nil, d.unsupported("a value must be found by equalities with the query around it")
+	}
+	s := &scalar{node: r.node, column: r.columns[0].Column, pairs: pairs, syntax: n}
+	most, always := oneRow(r.node)
+	switch {
+	case d.empty != nil:
+		return e.aggregated(s, d)
+	case most && len(pairs) == 0:
+		s.always = always
+		e.addScalar(s)
+		c := *s.column
+		c.Null = c.Null || !always
+		return &c, nil
+	}
+	return e.onlyRow(s)
+}
+
+// aggregated is the value of a correlated subquery that aggregates all its rows: also
+// where there are none it has one.
+func (e *env) aggregated(s *scalar, d *decorrelator) (expr.Expr, error) {
+	value := *s.column
+	value.Null = true
+	empty := d.empty[value.ID]
+	if cast, ok := empty.(*expr.Cast); ok && cast.Input.Type().ID() == columnar.Null.ID() || empty == nil {
+		e.addScalar(s)
+		return &value, nil
+	}
+	there := expr.As(boolLiteral(true), "there")
+	s.node = logical.NewProject(s.node, append(passAll(s.node), there))
+	s.column = there.Column()
+	e.addScalar(s)
+	marker := *s.column
+	marker.Null = true
+	missing, err := e.call(s.syntax, "is_null", &marker)
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCase([]expr.Expr{missing}, []expr.Expr{empty}, &value)
+}
+
+func passAll(n logical.Node) []expr.Named {
+	var list []expr.Named
+	for _, c := range n.Schema().Columns {
+		list = append(list, expr.Pass(c))
+	}
+	return list
+}
+
+// onlyRow is the value of a subquery that may have several rows, which is an error.
+func (e *env) onlyRow(s *scalar) (expr.Expr, error) {
+	rows, err := expr.NewAgg(e.b.p.Functions, "count", false, nil)
+	if err != nil {
+		return nil, e.b.wrap(s.syntax, err)
+	}
+	value, err := expr.NewAgg(e.b.p.Functions, "any_value", false, nil, s.column)
+	if err != nil {
+		return nil, e.b.wrap(s.syntax, err)
+	}
+	count, only := expr.As(rows, "rows"), expr.As(value, s.column.Name)
+	s.group([]expr.Named{count, only})
+	s.column = count.Column()
+	e.addScalar(s)
+	n, v := *count.Column(), *only.Column()
+	n.Null, v.Null = true, true
+	return expr.NewOnlyRow(&n, &v), nil
+}
+
+// group aggregates the rows of a subquery by what joins it.
+func (s *scalar) group(aggs []expr.Named) {
+	keys := make([]expr.Named, len(s.pairs))
+	pairs := slices.Clone(s.pairs)
+	for i, p := range s.pairs {
+		keys[i] = expr.As(p.inner, p.inner.String())
+		pairs[i].inner = keys[i].Column()
+	}
+	s.node, s.pairs = logical.NewAggregate(s.node, keys, aggs), pairs
+	s.always = len(keys) == 0
+}
+
+// exists binds EXISTS (query) as a value.
+func (e *env) exists(n *ast.Exists) (expr.Expr, error) {
+	if e.subs == nil {
+		return nil, e.b.unsupported(n, "EXISTS in "+e.clause, "", "make it a condition of WHERE")
+	}
+	r, d, err := e.subquery(n, n.Query)
+	if err != nil {
+		return nil, err
+	}
+	if d.empty != nil {
+		return boolLiteral(true), nil // an aggregate of no rows is a row
+	}
+	pairs, ok := d.pairs(r.node)
+	if !ok {
+		return nil, d.unsupported("EXISTS inside an expression needs equalities with the query around it")
+	}
+	node := r.node
+	if len(pairs) == 0 {
+		node = logical.NewLimit(node, 1, 0)
+	}
+	_, rows, err := e.counted(n, node, pairs)
+	if err != nil {
+		return nil, err
+	}
+	return e.call(n, ">", rows, mustLiteral(int64(0)))
+}
+
+// counted joins the numbers of rows of a subquery, and of rows with a value in its first
+// column, to the query around it: 0 where there are none.
+func (e *env) counted(n ast.Expr, node logical.Node, pairs []pair) (values, rows expr.Expr, err error) {
+	s := &scalar{node: node, pairs: pairs, syntax: n}
+	var aggs []expr.Named
+	for _, args := range [][]expr.Expr{{node.Schema().Columns[0]}, nil} {
+		a, err := expr.NewAgg(e.b.p.Functions, "count", false, nil, args...)
+		if err != nil {
+			return nil, nil, e.b.wrap(n, err)
+		}
+		aggs = append(aggs, expr.As(a, a.String()))
+	}
+	s.group(aggs)
+	s.column = aggs[1].Column()
+	e.addScalar(s)
+	var out []expr.Expr
+	for _, a := range aggs {
+		c := *a.Column()
+		c.Null = len(pairs) > 0
+		x, err := e.call(n, "coalesce", &c, mustLiteral(int64(0)))
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, x)
+	}
+	return out[0], out[1], nil
+}
+
+// inValue binds x IN (query) as a value: true where there is an equal row, null where a
+// null may be one, else false.
+func (e *env) inValue(n *ast.In) (expr.Expr, error) {
+	if e.subs == nil {
+		return nil, e.b.unsupported(n, "IN (query) in "+e.clause, "", "make it a condition of WHERE")
+	}
+	x, err := e.bind(n.X)
+	if err != nil {
+		return nil, err
+	}
+	r, d, err := e.subquery(n, n.Query)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.columns) != 1 {
+		return nil, e.b.errorf(n, "the query of IN has one column, this one has %d", len(r.columns))
+	}
+	pairs, ok := d.pairs(r.node)
+	if !ok || d.empty != nil {
+		return nil, d.unsupported("IN inside an expression needs equalities with the query around it")
+	}
+	args, err := e.meet([]expr.Expr{x, r.columns[0].Column}, []ast.Expr{n.X, n})
+	if err != nil {
+		return nil, err
+	}
+	eq, err := e.call(n, "=", args...)
+	if err != nil {
+		return nil, err
+	}
+	sides := eq.(*expr.Call).Args
+	fresh := logical.Refresh(r.node)
+	values, rows, err := e.counted(n, fresh, refreshed(pairs, r.node, fresh))
+	if err != nil {
+		return nil, err
+	}
+	there := expr.As(boolLiteral(true), "there")
+	s := &scalar{node: r.node, pairs: append(slices.Clone(pairs), pair{"=", sides[1], sides[0]}), syntax: n}
+	s.group(nil)
+	s.node = logical.NewProject(s.node, append(passAll(s.node), there))
+	s.column = there.Column()
+	e.addScalar(s)
+	marker := *s.column
+	marker.Null = true
+	return e.threeValued(n, &marker, x, values, rows)
+}
+
+// threeValued is what IN gives: found is null unless there is an equal row.
+func (e *env) threeValued(n *ast.In, found, x, values, rows expr.Expr) (expr.Expr, error) {
+	var err error
+	step := func(name string, args ...expr.Expr) expr.Expr {
+		var out expr.Expr
+		if err == nil {
+			out, err = e.call(n, name, args...)
+		}
+		return out
+	}
+	isFound := step("is_not_null", found)
+	none := step("=", rows, mustLiteral(int64(0)))
+	open := []expr.Expr{step("is_null", x), step("<", values, rows)}
+	if err != nil {
+		return nil, err
+	}
+	no := boolLiteral(false)
+	result, err := expr.NewCase(
+		[]expr.Expr{isFound, none, &expr.Logic{Op: expr.Or, Args: open}},
+		[]expr.Expr{boolLiteral(true), no, expr.CastTo(nullLiteral(), columnar.Boolean)}, no)
+	if err != nil || !n.Not {
+		return result, err
+	}
+	return e.call(n, "not", result)
+}
+
+// refreshed is pairs over the refreshed copy of a plan.
+func refreshed(pairs []pair, old, fresh logical.Node) []pair {
+	by := map[expr.ID]expr.Expr{}
+	for i, c := range old.Schema().Columns {
+		by[c.ID] = fresh.Schema().Columns[i]
+	}
+	out := slices.Clone(pairs)
+	for i := range out {
+		if x, err := replaceColumns(out[i].inner, by); err == nil {
+			out[i].inner = x
+		}
+	}
+	return out
+}
+
+// attachScalars joins the subqueries whose column satisfies want, and those that these
+// are joined by, to the plan.
+func (sel *selection) attachScalars(want func(expr.ID) bool) {
+	wanted := map[expr.ID]bool{}
+	for i := len(sel.subs) - 1; i >= 0; i-- {
+		s := sel.subs[i]
+		if !slices.ContainsFunc(s.node.Schema().Columns, func(c *expr.Column) bool { return want(c.ID) || wanted[c.ID] }) {
+			continue
+		}
+		wanted[s.column.ID] = true
+		for _, p := range s.pairs {
+			for _, id := range expr.Columns(p.outer) {
+				wanted[id] = true
+			}
+		}
+	}
+	var rest []*scalar
+	for _, s := range sel.subs {
+		if wanted[s.column.ID] {
+			sel.node = s.join(sel.b, sel.node)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	sel.subs = rest
+}
+
+// has says whether id is a column of s.
+func (s *scalar) has(id expr.ID) bool { return s.node.Schema().Has(id) }
+
+// join joins s to the rows of n.
+func (s *scalar) join(b *binder, n logical.Node) logical.Node {
+	if s.always {
+		return logical.NewJoin(logical.CrossJoin, n, s.node, nil)
+	}
+	var on []expr.Expr
+	for _, p := range s.pairs {
+		c, err := expr.NewCall(b.p.Functions, p.op, p.outer, p.inner)
+		if err != nil {
+			panic("bug: " + err.Error()) // both sides had these types before
+		}
+		on = append(on, c)
+	}
+	if len(on) == 0 {
+		on = []expr.Expr{boolLiteral(true)}
+	}
+	return logical.NewJoin(logical.LeftJoin, n, s.node, expr.All(on))
+}
+
+// scalarsOverGroups rewrites what joins the subqueries above an aggregate.
+func (sel *selection) scalarsOverGroups() error {
+	for _, s := range sel.subs {
+		for i, p := range s.pairs {
+			x, err := sel.overGroups(p.outer, s.syntax)
+			if err != nil {
+				return err
+			}
+			s.pairs[i].outer = x
+		}
+	}
+	return nil
+}

@@ -1,0 +1,375 @@
+package sql
+
+import (
+	"slices"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
+	"github.com/tidemill/tidemill/logical/sql/ast"
+)
+
+// A correlated subquery is bound to a plan whose expressions use columns that no input
+// of theirs has: those of the query around it. decorrelator makes a plan without such
+// columns and the conditions that join it to the query around it.
+
+// decorrelator pulls the conditions out of a subquery.
+type decorrelator struct {
+	b  *binder
+	at ast.Node
+	// conds are over the columns of the plan and those of the query around it.
+	conds []expr.Expr
+	// empty is what the columns of the plan are for rows of the query around it for which
+	// the subquery aggregates nothing; nil unless it aggregates all its rows.
+	empty map[expr.ID]expr.Expr
+}
+
+// freeColumns says whether the expressions of n itself use columns of no input.
+func freeColumns(n logical.Node) bool {
+	return slices.ContainsFunc(n.Exprs(), func(e expr.Expr) bool { return isFree(e, n.Children()) })
+}
+
+func isFree(e expr.Expr, inputs []logical.Node) bool {
+	return slices.ContainsFunc(expr.Columns(e), func(id expr.ID) bool {
+		return !slices.ContainsFunc(inputs, func(in logical.Node) bool { return in.Schema().Has(id) })
+	})
+}
+
+// isCorrelated says whether n uses columns of a query around it.
+func isCorrelated(n logical.Node) bool {
+	found := false
+	logical.Walk(n, func(x logical.Node) bool {
+		if _, scan := x.(*logical.Watermark); !scan && len(x.Children()) > 0 && freeColumns(x) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (d *decorrelator) unsupported(reason string) error {
+	return d.b.unsupported(d.at, "this correlated subquery", reason, "join the tables instead")
+}
+
+// pull makes n free of columns of the query around it.
+func (d *decorrelator) pull(n logical.Node) (logical.Node, error) {
+	if !isCorrelated(n) {
+		return n, nil
+	}
+	switch x := n.(type) {
+	case *logical.Filter:
+		return d.pullFilter(x)
+	case *logical.Project:
+		return d.pullProject(x)
+	case *logical.Alias:
+		return d.pullInput(x)
+	case *logical.Sort:
+		if freeColumns(x) {
+			return nil, d.unsupported("it is sorted by a column of the query around it")
+		}
+		return d.pull(x.Input) // its rows have no order for the query around it
+	case *logical.Join:
+		return d.pullJoin(x)
+	case *logical.Aggregate:
+		return d.pullAggregate(x)
+	case *logical.Distinct:
+		return d.pullDistinct(x)
+	case *logical.Limit:
+		return d.pullLimit(x)
+	case *logical.Over:
+		return d.pullOver(x)
+	case *logical.Window, *logical.Unnest:
+		if !freeColumns(x) {
+			return d.pullInput(x)
+		}
+	}
+	return nil, d.unsupported("a column of the query around it is used in " + n.String())
+}
+
+func (d *decorrelator) pullInput(n logical.Node) (logical.Node, error) {
+	in, err := d.pull(n.Children()[0])
+	if err != nil {
+		return nil, err
+	}
+	return n.WithChildren([]logical.Node{in}), nil
+}
+
+func (d *decorrelator) pullFilter(f *logical.Filter) (logical.Node, error) {
+	in, err := d.pull(f.Input)
+	if err != nil {
+		return nil, err
+	}
+	if d.empty != nil {
+		return nil, d.unsupported("it filters what it aggregates")
+	}
+	var stay []expr.Expr
+	for _, c := range expr.Conjuncts(f.Cond) {
+		if isFree(c, []logical.Node{in}) {
+			d.conds = append(d.conds, c)
+		} else {
+			stay = append(stay, c)
+		}
+	}
+	if len(stay) == 0 {
+		return in, nil
+	}
+	return logical.NewFilter(in, expr.All(stay)), nil
+}
+
+// pullProject hands on the columns that the conditions use.
+func (d *decorrelator) pullProject(p *logical.Project) (logical.Node, error) {
+	if freeColumns(p) {
+		return nil, d.unsupported("its select list uses columns of the query around it")
+	}
+	in, err := d.pull(p.Input)
+	if err != nil {
+		return nil, err
+	}
+	columns := slices.Clone(p.Columns)
+	made := map[expr.ID]bool{}
+	for _, c := range columns {
+		made[c.ID] = true
+	}
+	for _, cond := range d.conds {
+		for _, id := range expr.Columns(cond) {
+			if i := in.Schema().Index(id); i >= 0 && !made[id] {
+				made[id] = true
+				columns = append(columns, expr.Pass(in.Schema().Columns[i]))
+			}
+		}
+	}
+	if d.empty != nil {
+		empty := map[expr.ID]expr.Expr{}
+		for _, c := range p.Columns {
+			if empty[c.ID], err = replaceColumns(c.Expr, d.empty); err != nil {
+				return nil, err
+			}
+		}
+		d.empty = empty
+	}
+	return logical.NewProject(in, columns), nil
+}
+
+func replaceColumns(e expr.Expr, by map[expr.ID]expr.Expr) (expr.Expr, error) {
+	return expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
+		if c, ok := x.(*expr.Column); ok && by[c.ID] != nil {
+			return by[c.ID], nil
+		}
+		return x, nil
+	})
+}
+
+func (d *decorrelator) pullJoin(j *logical.Join) (logical.Node, error) {
+	inner := j.Kind == logical.InnerJoin || j.Kind == logical.CrossJoin
+	left, right := j.Left, j.Right
+	var err error
+	if inner || j.Kind == logical.LeftJoin || j.Kind == logical.SemiJoin || j.Kind == logical.AntiJoin {
+		if left, err = d.pull(left); err != nil {
+			return nil, err
+		}
+	}
+	if inner {
+		if right, err = d.pull(right); err != nil {
+			return nil, err
+		}
+	}
+	if d.empty != nil || isCorrelated(left) || isCorrelated(right) || !inner && freeColumns(j) {
+		return nil, d.unsupported("a column of the query around it is used in a side of a join that is not always there")
+	}
+	var stay []expr.Expr
+	for _, c := range expr.Conjuncts(j.On) {
+		if isFree(c, []logical.Node{left, right}) {
+			d.conds = append(d.conds, c)
+		} else {
+			stay = append(stay, c)
+		}
+	}
+	kind := j.Kind
+	if inner && len(stay) == 0 {
+		kind = logical.CrossJoin
+	}
+	return logical.NewJoin(kind, left, right, expr.All(stay)), nil
+}
+
+// pair is one equality between a subquery and the query around it.
+type pair struct {
+	op           string // = or is_not_distinct_from
+	inner, outer expr.Expr
+}
+
+// pairs takes the conditions apart as equalities with an expression over the subquery's
+// rows on one side and one over the query around it on the other; ok is false if they
+// are anything else.
+func (d *decorrelator) pairs(n logical.Node) (list []pair, ok bool) {
+	for _, c := range d.conds {
+		call, isCall := c.(*expr.Call)
+		if !isCall || call.Func.Name != "=" && call.Func.Name != "is_not_distinct_from" {
+			return nil, false
+		}
+		a, b := call.Args[0], call.Args[1]
+		if !overInput(a, n) {
+			a, b = b, a
+		}
+		if !overInput(a, n) || slices.ContainsFunc(expr.Columns(b), func(id expr.ID) bool { return n.Schema().Has(id) }) {
+			return nil, false
+		}
+		list = append(list, pair{call.Func.Name, a, b})
+	}
+	return list, true
+}
+
+func overInput(e expr.Expr, n logical.Node) bool {
+	return len(expr.Columns(e)) > 0 && n.Schema().Has(expr.Columns(e)...)
+}
+
+// keyed makes columns of the inner sides of the equalities, of an input that is about to
+// be grouped by them.
+func (d *decorrelator) keyed(in logical.Node, what string) ([]expr.Named, error) {
+	list, ok := d.pairs(in)
+	if !ok {
+		return nil, d.unsupported("what it " + what + " depends on more than equalities with the query around it")
+	}
+	keys := make([]expr.Named, len(list))
+	d.conds = nil
+	for i, p := range list {
+		if c, isColumn := p.inner.(*expr.Column); isColumn {
+			keys[i] = expr.Pass(c)
+		} else {
+			keys[i] = expr.As(p.inner, p.inner.String())
+		}
+		cond, err := expr.NewCall(d.b.p.Functions, p.op, keys[i].Column(), p.outer)
+		if err != nil {
+			return nil, err
+		}
+		d.conds = append(d.conds, cond)
+	}
+	return keys, nil
+}
+
+// pullAggregate groups by the inner sides of the equalities as well.
+func (d *decorrelator) pullAggregate(a *logical.Aggregate) (logical.Node, error) {
+	if freeColumns(a) {
+		return nil, d.unsupported("it groups or aggregates columns of the query around it")
+	}
+	in, err := d.pull(a.Input)
+	if err != nil {
+		return nil, err
+	}
+	if d.empty != nil {
+		return nil, d.unsupported("it aggregates twice")
+	}
+	more, err := d.keyed(in, "aggregates")
+	if err != nil {
+		return nil, err
+	}
+	keys := slices.Clone(a.Keys)
+	for _, k := range more {
+		if !slices.ContainsFunc(keys, func(n expr.Named) bool { return n.ID == k.ID }) {
+			keys = append(keys, k)
+		}
+	}
+	if len(a.Keys) == 0 {
+		d.empty = map[expr.ID]expr.Expr{}
+		for _, n := range a.Aggs {
+			d.empty[n.ID] = expr.CastTo(nullLiteral(), n.Expr.Type())
+			if !n.Expr.Nullable() { // a count
+				d.empty[n.ID] = mustLiteral(int64(0))
+			}
+		}
+	}
+	return logical.NewAggregate(in, keys, a.Aggs), nil
+}
+
+func (d *decorrelator) pullDistinct(x *logical.Distinct) (logical.Node, error) {
+	if freeColumns(x) {
+		return nil, d.unsupported("DISTINCT ON has a column of the query around it")
+	}
+	in, err := d.pull(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	on := x.On
+	if on != nil {
+		list, ok := d.pairs(in)
+		if !ok {
+			return nil, d.unsupported("what is distinct depends on more than equalities with the query around it")
+		}
+		on = slices.Clone(on)
+		for _, p := range list {
+			on = append(on, p.inner)
+		}
+	}
+	return logical.NewDistinct(in, on, false), nil
+}
+
+// pullLimit numbers the rows that belong to one row of the query around it.
+func (d *decorrelator) pullLimit(l *logical.Limit) (logical.Node, error) {
+	o := &expr.Over{Func: "row_number", DataType: columnar.Int64, Frame: expr.WholePartition}
+	below := l.Input
+	if p, ok := below.(*logical.Project); ok && !freeColumns(p) {
+		if s, ok := p.Input.(*logical.Sort); ok && p.Schema().Has(expr.Columns(expr.All(s.Exprs()))...) {
+			below = s.WithChildren([]logical.Node{p.WithChildren([]logical.Node{s.Input})})
+		}
+	}
+	if s, ok := below.(*logical.Sort); ok && !freeColumns(s) {
+		for _, k := range s.Keys {
+			o.Order = append(o.Order, expr.Order{Expr: k.Expr, Descending: k.Descending, NullsFirst: k.NullsFirst})
+		}
+		below = s.Input
+	}
+	in, err := d.pull(below)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := d.pairs(in)
+	if d.empty != nil || !ok {
+		return nil, d.unsupported("what its LIMIT leaves depends on more than equalities with the query around it")
+	}
+	for _, p := range list {
+		o.Partition = append(o.Partition, p.inner)
+	}
+	number := expr.As(o, "row_number")
+	var conds []expr.Expr
+	add := func(op string, n int64) {
+		var c expr.Expr
+		if err == nil {
+			c, err = expr.NewCall(d.b.p.Functions, op, number.Column(), mustLiteral(n))
+		}
+		conds = append(conds, c)
+	}
+	if l.Offset > 0 {
+		add(">", l.Offset)
+	}
+	if l.Count != logical.NoLimit {
+		add("<=", l.Count+l.Offset)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return logical.NewFilter(logical.NewOver(in, []expr.Named{number}), expr.All(conds)), nil
+}
+
+// pullOver partitions by the inner sides of the equalities as well.
+func (d *decorrelator) pullOver(x *logical.Over) (logical.Node, error) {
+	if freeColumns(x) {
+		return nil, d.unsupported("a window function has a column of the query around it")
+	}
+	in, err := d.pull(x.Input)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := d.pairs(in)
+	if d.empty != nil || !ok {
+		return nil, d.unsupported("the partitions of a window function depend on more than equalities with the query around it")
+	}
+	functions := slices.Clone(x.Functions)
+	for i, f := range functions {
+		o := *f.Expr.(*expr.Over)
+		o.Partition = slices.Clone(o.Partition)
+		for _, p := range list {
+			o.Partition = append(o.Partition, p.inner)
+		}
+		functions[i].Expr = &o
+	}
+	return logical.NewOver(in, functions), nil
+}
