@@ -367,6 +367,17 @@ func TestCommandReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What the README says is not there yet must not be.
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, missing, _ := strings.Cut(string(readme), "## What does not, yet")
+	for _, m := range regexp.MustCompile("`tidemill ([a-z ]+)`").FindAllStringSubmatch(missing, -1) {
+		if help, err := exec.Command(bin, append(strings.Fields(m[1]), "--help")...).CombinedOutput(); err == nil && strings.Contains(string(help), "tidemill "+m[1]) {
+			t.Errorf("README.md says that tidemill %s is not there yet, and it is", m[1])
+		}
+	}
 	var commands []string
 	collectCommands(t, bin, nil, &commands, string(page))
 	for _, m := range regexp.MustCompile("(?m)^## `tidemill ([a-z ]+?)[A-Z \\[`…-].*$").FindAllStringSubmatch(string(page), -1) {

@@ -137,7 +137,10 @@ func (s *Session) pins(dir string) (map[string]map[string]string, error) {
 func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	s := j.session
 	dir := checkpointDir(j.checkpoint, j.options["path"])
-	plan, err := j.repin(ctx, plan, dir)
+	if err := j.feedsItself(plan); err != nil {
+		return nil, err
+	}
+	plan, err := j.repin(ctx, logical.TypedNulls(plan), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +161,22 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 		Budget: s.budget(), Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
 	})
 	return q, asRefusal(dir, err)
+}
+
+// feedsItself refuses a query whose output is among its own input: it would never end.
+func (j *job) feedsItself(plan logical.Node) (err error) {
+	out := j.options["path"]
+	logical.Walk(plan, func(n logical.Node) bool {
+		scan, ok := n.(*logical.StreamScan)
+		if !ok || out == "" || scan.Stream.Decl == nil {
+			return true
+		}
+		if in := scan.Stream.Decl.Options["path"]; in != "" && within(out, in) {
+			err = &usageError{fmt.Sprintf("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, in, scan.Stream.Name)}
+		}
+		return err == nil
+	})
+	return err
 }
 
 // sinkName is how messages call the sink.

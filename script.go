@@ -48,6 +48,7 @@ type insert struct {
 	repeats, goesOn bool
 	name            string
 	path            string
+	checkpoint      string
 	after           []*insert // earlier ones whose output it reads
 	// grown are the columns of streams that new files widened during this run.
 	grown map[string]map[string]string
@@ -79,6 +80,9 @@ func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions
 	case o.Checkpoint != "" && len(sc.inserts) > 1:
 		return nil, &usageError{fmt.Sprintf("--checkpoint names one directory, but %s has %d INSERTs; use the checkpoint option of each sink", file, len(sc.inserts))}
 	}
+	if err := sc.checkOutputs(); err != nil {
+		return nil, err
+	}
 	for _, in := range sc.inserts {
 		if len(in.after) > 0 {
 			continue // its stream's files may not be there yet
@@ -88,6 +92,29 @@ func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions
 		}
 	}
 	return sc, nil
+}
+
+// checkOutputs refuses two INSERTs that would write to one output or remember in one
+// checkpoint.
+func (sc *Script) checkOutputs() error {
+	outputs, checkpoints := map[string]string{}, map[string]string{}
+	for _, in := range sc.inserts {
+		if in.path != "" {
+			key := path.Clean(in.path)
+			if other, ok := outputs[key]; ok {
+				return &usageError{fmt.Sprintf("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, key)}
+			}
+			outputs[key] = in.sink.Name
+		}
+		if in.checkpoint != "" {
+			key := path.Clean(in.checkpoint)
+			if other, ok := checkpoints[key]; ok {
+				return &usageError{fmt.Sprintf("%s: the INSERTs into %s and %s have one checkpoint, %s; give each its own", sc.file, other, in.sink.Name, key)}
+			}
+			checkpoints[key] = in.sink.Name
+		}
+	}
+	return nil
 }
 
 // inFile names the file in errors of the parser.
@@ -109,7 +136,7 @@ func inFile(err error, file string) error {
 // columns nor files.
 func isWaiting(err error) bool {
 	var none *connector.NoFilesError
-	return errors.As(err, &none)
+	return errors.As(err, &none) && none.Stream != ""
 }
 
 // addInsert notes an INSERT, its sink and which earlier outputs it reads.
@@ -133,6 +160,7 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 		return err
 	}
 	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
+	in.checkpoint = checkpointDir(j.checkpoint, j.options["path"])
 	in.repeats, in.goesOn = j.trigger.Repeats(), j.goesOn
 	in.after = sc.readsOutputsOf(p.Catalog)
 	sc.inserts = append(sc.inserts, in)
@@ -340,7 +368,9 @@ func (r *Running) startInsert(ctx context.Context, in *insert) (q *Query, err er
 			return nil, err
 		}
 		if !j.trigger.Repeats() {
-			r.sc.s.opts.Warn(fmt.Sprintf("%s: %v; nothing to do", in.name, err))
+			var none *connector.NoFilesError
+			errors.As(err, &none)
+			r.sc.s.opts.Warn(fmt.Sprintf("%s: stream %s has no columns yet: %v; nothing to do", in.name, none.Stream, none))
 			return nil, nil
 		}
 		if !r.sleep(ctx) {

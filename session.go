@@ -348,7 +348,7 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if err != nil {
 		return nil, nil, err
 	}
-	if node, err = boundedPlan(ctx, node); err != nil {
+	if node, err = boundedPlan(ctx, logical.TypedNulls(node)); err != nil {
 		return nil, nil, err
 	}
 	o, err := optimizer.New(&function.Env{Mem: s.mem, Location: s.settings.zone}, s.settings.disabled...)

@@ -61,6 +61,8 @@ type Dir struct {
 	meta Metadata
 	// failed is set while there is a last_error.
 	failed bool
+	// made is set if there was no checkpoint before Open.
+	made bool
 
 	offsets  *Log[OffsetEntry]
 	prepared *Log[CommitEntry]
@@ -135,7 +137,7 @@ func (d *Dir) open() error {
 		case newErr != nil:
 			return newErr
 		case fresh:
-			meta, err = d.newMetadata(d.opts.ID), nil
+			meta, err, d.made = d.newMetadata(d.opts.ID), nil, true
 		default:
 			meta, err = d.rescueMetadata(corrupt(d.file(metadataName), NoBatch, "the file is missing", nil))
 		}
@@ -294,6 +296,25 @@ func decodeMetadata(name string, data []byte) (Metadata, error) {
 // Close releases the lock. Nothing is pending: every method made durable what it
 // did.
 func (d *Dir) Close() error { return d.lock.Close() }
+
+// Discard closes a checkpoint whose query was refused before anything ran; one that
+// Open made is removed. The files go while the lock is held, metadata first: what a
+// crash leaves of them is no checkpoint.
+func (d *Dir) Discard() error {
+	if !d.made {
+		return d.Close()
+	}
+	err := d.fs.Remove(d.file(metadataName))
+	for _, name := range append([]string{planName, sourcesName, stateName, lockName}, logDirs...) {
+		if err == nil {
+			err = vfs.RemoveAll(d.fs, d.file(name))
+		}
+	}
+	if err == nil {
+		_ = d.fs.Remove(d.path) // not empty if another start came in between: then it is its
+	}
+	return errors.Join(err, d.Close())
+}
 
 // Path is the directory.
 func (d *Dir) Path() string { return d.path }

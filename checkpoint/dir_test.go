@@ -77,6 +77,23 @@ func TestOpenRefusesOtherDirectories(t *testing.T) {
 	must(t, open(t, m, Options{}).Close()) // the lock is free again
 }
 
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	m := vfs.NewMem()
+	d := open(t, m, Options{})
+	must(t, d.Discard())
+	if files := tree(t, m, "/"); len(files) != 0 {
+		t.Errorf("a new checkpoint left %v", files)
+	}
+	must(t, open(t, m, Options{}).Close())
+	before := tree(t, m, "/ckpt")
+	must(t, open(t, m, Options{}).Discard())
+	if after := tree(t, m, "/ckpt"); !maps.Equal(before, after) {
+		t.Errorf("an old checkpoint became %v", after)
+	}
+	must(t, open(t, m, Options{}).Close()) // the lock is free again
+}
+
 func TestLostMetadata(t *testing.T) {
 	t.Parallel()
 	for what, damage := range map[string]func(*vfs.Mem){

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/csv"
+	"github.com/tidemill/tidemill/formats/ipc"
 	"github.com/tidemill/tidemill/formats/json"
 	"github.com/tidemill/tidemill/formats/parquet"
 	"github.com/tidemill/tidemill/formats/text"
@@ -13,7 +14,7 @@ import (
 
 // OptionsOf is the format that a format's Options belong to, and what they say beside
 // the defaults as the strings of WITH (…). v is csv.Options, json.Options,
-// parquet.Options, text.Options, or nil: no format and no options. Locations are the
+// parquet.Options, text.Options, ipc.Options, or nil: no format and no options. Locations are the
 // session's and left out.
 func OptionsOf(v any) (format string, options map[string]string, err error) {
 	o := optionStrings{}
@@ -47,8 +48,17 @@ func OptionsOf(v any) (format string, options map[string]string, err error) {
 			o["row_group_rows"] = strconv.Itoa(x.RowGroupRows)
 		}
 		return "parquet", o, nil
+	case ipc.Options:
+		if err := x.Validate(); err != nil {
+			return "", nil, err
+		}
+		o.mode(x.Mode)
+		if x.Compression != ipc.Uncompressed {
+			o["compression"] = x.Compression.String()
+		}
+		return "arrow", o, nil
 	}
-	return "", nil, fmt.Errorf("%T is not the Options of a format; use csv.Options, json.Options, parquet.Options or text.Options", v)
+	return "", nil, fmt.Errorf("%T is not the Options of a format; use csv.Options, json.Options, parquet.Options, text.Options or ipc.Options", v)
 }
 
 // optionStrings are options that differ from the defaults.

@@ -8,6 +8,7 @@ import (
 	"github.com/tidemill/tidemill/formats/console"
 	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/formats/file"
+	"github.com/tidemill/tidemill/formats/ipc"
 	"github.com/tidemill/tidemill/formats/json"
 	"github.com/tidemill/tidemill/formats/memory"
 	"github.com/tidemill/tidemill/formats/noop"
@@ -98,6 +99,11 @@ func Files() file.Formats {
 			New: newParquet, RowCount: parquet.RowCount,
 		},
 		{
+			Name: "arrow", Extensions: []string{".arrow"},
+			ReadKeys: append(ipc.Keys(), "union_by_name"), WriteKeys: ipc.WriteKeys(),
+			New: newArrow, RowCount: ipc.RowCount,
+		},
+		{
 			Name: "text", Extensions: []string{".txt", ".log"},
 			ReadKeys: text.Keys(), WriteKeys: text.WriteKeys(),
 			New: func(env file.FormatEnv) (codec.Format, error) {
@@ -111,17 +117,43 @@ func Files() file.Formats {
 	}
 }
 
-// newParquet makes the format parquet. Its columns are always found by name.
-func newParquet(env file.FormatEnv) (codec.Format, error) {
-	options := map[string]string{}
-	for k, v := range env.Options {
-		if k == "union_by_name" {
-			if _, err := connector.ParseBool(v); err != nil {
-				return nil, &connector.OptionError{Key: k, Value: v, HasValue: true, Reason: "it takes true or false"}
-			}
+// byName takes union_by_name out of the options of a format whose columns are always
+// found by name.
+func byName(options map[string]string) (map[string]string, error) {
+	rest := map[string]string{}
+	for k, v := range options {
+		if k != "union_by_name" {
+			rest[k] = v
 			continue
 		}
-		options[k] = v
+		if _, err := connector.ParseBool(v); err != nil {
+			return nil, &connector.OptionError{Key: k, Value: v, HasValue: true, Reason: "it takes true or false"}
+		}
+	}
+	return rest, nil
+}
+
+// newArrow makes the format arrow.
+func newArrow(env file.FormatEnv) (codec.Format, error) {
+	options, err := byName(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	o, err := ipc.ParseOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	if o.TimeZone == nil {
+		o.TimeZone = env.Location
+	}
+	return ipc.New(o)
+}
+
+// newParquet makes the format parquet.
+func newParquet(env file.FormatEnv) (codec.Format, error) {
+	options, err := byName(env.Options)
+	if err != nil {
+		return nil, err
 	}
 	o, err := parquet.ParseOptions(options)
 	if err != nil {

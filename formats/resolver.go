@@ -60,6 +60,10 @@ func (r *Resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 	env := r.Env(d)
 	found, err := r.Connectors.Discover(ctx, d.Connector(), env)
 	if err != nil {
+		var none *connector.NoFilesError
+		if errors.As(err, &none) {
+			none.Stream = d.Name
+		}
 		return nil, err
 	}
 	return &logical.Stream{

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/columnartest"
 	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/incremental/streamtest"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
@@ -340,6 +341,34 @@ func TestGroupsSeeEveryRowOnce(t *testing.T) {
 		g.run(t, variants[int(seed)%len(variants)])
 		if !maps.Equal(got, want) {
 			t.Errorf("seed %d: %d keys, want %d, %v", seed, len(got), len(want), slices.Sorted(maps.Keys(got)))
+		}
+	}
+}
+
+func TestGroupsExplain(t *testing.T) {
+	t.Parallel()
+	w := streamtest.NewWorld(vfs.NewMem(), columnartest.Mem(t), streamtest.Variant{})
+	w.Declare("CREATE STREAM events (" + timedColumns + ") WITH (path = '/in/events', format = 'json');")
+	w.Wrap = func(plan logical.Node) (logical.Node, error) {
+		return ledgers(logical.NewDataFrame(plan, function.Builtins())).Plan()
+	}
+	if err := w.Query("SELECT * FROM events WHERE n > 0", connector.Append, nil); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := w.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := plan.String(), "MapGroups transformWithState keys=[user] mode=append timers=event-time"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	text, err := incremental.Explain(w.Config(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"MapGroups groups(user) transformWithState mode=append\n", "  Values ", "Watermark ", "Scan "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 	x := &streamExecution{cfg: cfg, growth: newGrowthWatch()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, x.close())
+			err = errors.Join(err, x.abandon(err))
 		}
 	}()
 	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{
@@ -50,6 +50,21 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 	}
 	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy, cfg.Clock.Now().UnixMicro())
 	return x, err
+}
+
+// abandon closes what a start that failed with cause has opened. A checkpoint made by a
+// start that was refused before the output knew of it goes, too: a refused run leaves
+// nothing behind.
+func (x *streamExecution) abandon(cause error) error {
+	var refused *connector.RefusedError
+	var option *connector.OptionError
+	known := errors.As(cause, &refused) || errors.As(cause, &option) || errors.Is(cause, logical.ErrUnsupported)
+	if x.dir == nil || x.sink != nil || !known {
+		return x.close()
+	}
+	dir := x.dir
+	x.dir = nil
+	return errors.Join(x.close(), dir.Discard())
 }
 
 // checkSides refuses to keep rows where the sink has no place for them.

@@ -64,6 +64,19 @@ func CastColumns(n Node, types []arrow.DataType) Node {
 	return NewProject(n, columns)
 }
 
+// TypedNulls makes the output columns of n that have no type but NULL VARCHAR: what
+// leaves the engine needs one.
+func TypedNulls(n Node) Node {
+	columns := n.Schema().Columns
+	types := make([]arrow.DataType, len(columns))
+	for i, c := range columns {
+		if types[i] = c.DataType; c.DataType.ID() == arrow.NULL {
+			types[i] = columnar.String
+		}
+	}
+	return CastColumns(n, types)
+}
+
 // Using joins on equality of columns of the same names. The output has each of them
 // once, first (of an outer join: whichever side has it), then the other columns of
 // left and right.

@@ -82,6 +82,12 @@ const maxMessage = 3000
 // asked for.
 func message(err error, debug bool) string {
 	text := "error: " + strings.TrimSpace(err.Error())
+	switch {
+	case errors.Is(err, tidemill.ErrCorrupt):
+		text += "; restore the checkpoint from a copy, or delete it and the output to start over"
+	case errors.Is(err, tidemill.ErrIncompatible):
+		text += "; run the query as it was, or give it a new checkpoint and a new output"
+	}
 	if debug {
 		return text
 	}
@@ -206,16 +212,18 @@ func parseSettings(list []string) (map[string]string, error) {
 	return m, nil
 }
 
-// warn writes one line for the user.
-func warn(text string) { fmt.Fprintln(os.Stderr, "warning: "+text) }
-
 // newSession starts a session with the --set flags.
 func newSession(set []string) (*tidemill.Session, error) {
 	settings, err := parseSettings(set)
 	if err != nil {
 		return nil, err
 	}
-	s, err := tidemill.NewSession(tidemill.Options{Settings: settings, Warn: warn})
+	var shown warnings
+	s, err := tidemill.NewSession(tidemill.Options{Settings: settings, Warn: func(text string) {
+		if shown.isNew(text) {
+			fmt.Fprintln(os.Stderr, "warning: "+text)
+		}
+	}})
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -233,7 +241,7 @@ func textOrFile(args []string, file string) (text, name string, err error) {
 			return "", "", &usageError{err}
 		}
 		return string(data), file, nil
-	case len(args) == 1:
+	case len(args) == 1 && strings.TrimSpace(args[0]) != "":
 		return args[0], "", nil
 	}
 	return "", "", usagef("there is no SQL; give it as one argument, or a file with -f")

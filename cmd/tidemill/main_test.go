@@ -50,6 +50,7 @@ var scriptCommands = map[string]scriptCommand{
 	"count":   scriptCount,
 	"waitfor": scriptWaitFor,
 	"chars":   scriptChars,
+	"signal":  scriptSignal,
 }
 
 // fails CODE COMMAND…: the command ends with that exit code.
@@ -217,5 +218,16 @@ func scriptChars(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if strings.Contains(text, "\n\n") || strings.Contains(text, "goroutine ") {
 		ts.Fatalf("not one paragraph:\n%s", text)
+	}
+}
+
+// signal NAME: sends TERM or INT to what runs in the background.
+func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}
+	if neg || len(args) != 1 || signals[args[0]] == nil {
+		ts.Fatalf("usage: signal TERM|INT")
+	}
+	for _, c := range ts.BackgroundCmds() {
+		ts.Check(c.Process.Signal(signals[args[0]]))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -17,25 +18,33 @@ import (
 // reporter shows progress on stderr: a live line on a terminal, a line a batch
 // (plain), an object a batch (jsonl), or nothing. Several queries share it.
 type reporter struct {
-	mu    sync.Mutex
-	w     io.Writer
-	style string
-	live  bool // the live line stands without a line end
-	rows  map[string]int64
-	last  map[string]string
-	order []string
-	told  map[string]bool // warnings shown
+	mu       sync.Mutex
+	w        io.Writer
+	style    string
+	width    func() int // of the terminal
+	live     bool       // the live line stands without a line end
+	queries  map[string]*tally
+	order    []string
+	warnings warnings
+}
+
+// tally is what one query has done so far in this run.
+type tally struct {
+	rows    int64
+	busy    time.Duration // in batches
+	summary string        // of the newest batch, for the live line
 }
 
 var progressStyles = []string{"auto", "plain", "jsonl", "none"}
 
 func newReporter(style string, w *os.File) (*reporter, error) {
-	r := &reporter{w: w, style: style, rows: map[string]int64{}, last: map[string]string{}, told: map[string]bool{}}
+	r := &reporter{w: w, style: style, queries: map[string]*tally{}}
 	switch style {
 	case "auto":
 		r.style = "plain"
 		if term.IsTerminal(int(w.Fd())) {
 			r.style = "live"
+			r.width = func() int { width, _, _ := term.GetSize(int(w.Fd())); return width }
 		}
 	case "plain", "jsonl", "none":
 	default:
@@ -55,13 +64,17 @@ func (r *reporter) listener(query string) incremental.Listener {
 func (r *reporter) progress(query string, p incremental.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rows[query] += p.NumInputRows
 	for _, w := range p.Warnings {
-		if !r.told[query+w[:min(len(w), 40)]] {
-			r.told[query+w[:min(len(w), 40)]] = true
-			r.line("warning: " + query + ": " + w)
-		}
+		r.warnOnce(query + ": " + w)
 	}
+	t := r.queries[query]
+	if t == nil {
+		t = &tally{}
+		r.queries[query] = t
+		r.order = append(r.order, query)
+	}
+	t.rows += p.NumInputRows
+	t.busy += time.Duration(p.DurationMs["triggerExecution"]) * time.Millisecond
 	switch r.style {
 	case "jsonl":
 		data, err := json.Marshal(p)
@@ -69,25 +82,48 @@ func (r *reporter) progress(query string, p incremental.Progress) {
 			fmt.Fprintf(r.w, "%s\n", data)
 		}
 	case "plain":
-		fmt.Fprintln(r.w, summary(query, p, r.rows[query]))
+		fmt.Fprintln(r.w, plainLine(query, p, t))
 	case "live":
-		if _, known := r.last[query]; !known {
-			r.order = append(r.order, query)
-		}
-		r.last[query] = summary(query, p, r.rows[query])
+		t.summary = liveText(query, p, t)
 		r.redraw()
 	}
 }
 
-// summary is a batch in one line: rates, lag, state, watermark.
-func summary(query string, p incremental.Progress, total int64) string {
+// plainLine is a batch in one line: rows and rate, total, time, then what the query keeps.
+func plainLine(query string, p incremental.Progress, t *tally) string {
 	var sb strings.Builder
 	fmt.Fprintf(&sb, "%s batch %d: in %d", query, p.BatchID, p.NumInputRows)
 	if !p.ProcessedRowsPerSecond.IsZero() && p.NumInputRows > 0 {
 		fmt.Fprintf(&sb, " (%s rows/s)", short(float64(p.ProcessedRowsPerSecond)))
 	}
-	fmt.Fprintf(&sb, " out %d, total in %d, %d ms", p.Sink.NumOutputRows, total, p.DurationMs["triggerExecution"])
-	var state, bytes, late, malformed int64
+	if p.Sink.NumOutputRows >= 0 {
+		fmt.Fprintf(&sb, " out %d", p.Sink.NumOutputRows)
+	}
+	fmt.Fprintf(&sb, ", total in %d, %d ms", t.rows, p.DurationMs["triggerExecution"])
+	for _, part := range keeps(p) {
+		sb.WriteString(", " + part)
+	}
+	return sb.String()
+}
+
+// liveText is the newest batch of a query for the live line: short, the rate an average
+// over the run, so that it can be read while it changes.
+func liveText(query string, p incremental.Progress, t *tally) string {
+	text := fmt.Sprintf("%s: batch %d, %s rows", query, p.BatchID, short(float64(t.rows)))
+	if t.rows > 0 && t.busy > 0 {
+		text += fmt.Sprintf(" at %s/s", short(float64(t.rows)/t.busy.Seconds()))
+	}
+	for _, part := range keeps(p) {
+		text += ", " + part
+	}
+	return text
+}
+
+// keeps lists the state, the watermark with how far it trails the clock, and what was
+// dropped.
+func keeps(p incremental.Progress) []string {
+	var parts []string
+	var state, bytes, late, malformed, files int64
 	for _, o := range p.StateOperators {
 		state += o.NumRowsTotal
 		bytes += o.MemoryUsedBytes
@@ -95,27 +131,47 @@ func summary(query string, p incremental.Progress, total int64) string {
 	}
 	for _, s := range p.Sources {
 		malformed += s.NumMalformedRows
+		files += s.NumMalformedFiles
 	}
 	if len(p.StateOperators) > 0 {
-		fmt.Fprintf(&sb, ", state %d rows %s", state, byteSize(bytes))
+		parts = append(parts, fmt.Sprintf("state %s rows %s", short(float64(state)), byteSize(bytes)))
 	}
 	if w := p.EventTime["watermark"]; w != "" {
-		sb.WriteString(", watermark " + w)
+		parts = append(parts, "watermark "+w+lag(w, p.Timestamp))
 	}
-	if late > 0 {
-		fmt.Fprintf(&sb, ", late %d", late)
+	for _, dropped := range []struct {
+		n    int64
+		what string
+	}{{late, "late"}, {malformed, "malformed"}, {files, "damaged files"}} {
+		if dropped.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", dropped.what, dropped.n))
+		}
 	}
-	if malformed > 0 {
-		fmt.Fprintf(&sb, ", malformed %d", malformed)
+	return parts
+}
+
+// lag is how far the watermark trails the time of the batch. Where it is more than some
+// days the data is history, and the number says nothing.
+func lag(watermark, batch string) string {
+	w, errW := time.Parse(time.RFC3339Nano, watermark)
+	b, errB := time.Parse(time.RFC3339Nano, batch)
+	d := b.Sub(w)
+	switch {
+	case errW != nil || errB != nil || d < 0 || d > 72*time.Hour:
+		return ""
+	case d < 10*time.Second:
+		return fmt.Sprintf(" (%.1f s behind)", d.Seconds())
 	}
-	return sb.String()
+	return fmt.Sprintf(" (%s behind)", d.Round(time.Second))
 }
 
 func short(v float64) string {
 	switch {
+	case v >= 1e9:
+		return fmt.Sprintf("%.1fG", v/1e9)
 	case v >= 1e6:
 		return fmt.Sprintf("%.1fM", v/1e6)
-	case v >= 1e3:
+	case v >= 1e4:
 		return fmt.Sprintf("%.0fk", v/1e3)
 	}
 	return fmt.Sprintf("%.0f", v)
@@ -133,32 +189,47 @@ func byteSize(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// redraw shows the newest line of each query in place of the last picture.
+// eraseLine goes to the beginning of the line and clears it.
+const eraseLine = "\r\x1b[K"
+
+// redraw shows the newest text of each query in place of the last picture, cut to the
+// width of the terminal: a line that wraps could not be erased.
 func (r *reporter) redraw() {
 	parts := make([]string, len(r.order))
 	for i, q := range r.order {
-		parts[i] = r.last[q]
+		parts[i] = r.queries[q].summary
 	}
-	fmt.Fprintf(r.w, "\r\x1b[K%s", strings.Join(parts, " | "))
+	line := []rune(strings.Join(parts, " | "))
+	width := r.width()
+	if width <= 0 {
+		width = 80
+	}
+	if len(line) >= width {
+		line = append(line[:max(width-2, 0)], '…')
+	}
+	fmt.Fprintf(r.w, "%s%s", eraseLine, string(line))
 	r.live = true
-}
-
-// line writes a line of its own above the live one.
-func (r *reporter) line(text string) {
-	if r.live {
-		fmt.Fprint(r.w, "\r\x1b[K")
-	}
-	fmt.Fprintln(r.w, text)
-	if r.live {
-		r.redraw()
-	}
 }
 
 // warn shows a warning, a line of text in every style.
 func (r *reporter) warn(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.line("warning: " + text)
+	r.warnOnce(text)
+}
+
+// warnOnce writes a warning above the live line, unless it was shown already.
+func (r *reporter) warnOnce(text string) {
+	if !r.warnings.isNew(text) {
+		return
+	}
+	if r.live {
+		fmt.Fprint(r.w, eraseLine)
+	}
+	fmt.Fprintln(r.w, "warning: "+text)
+	if r.live {
+		r.redraw()
+	}
 }
 
 // finish ends the live line.
@@ -169,4 +240,22 @@ func (r *reporter) finish() {
 		fmt.Fprintln(r.w)
 		r.live = false
 	}
+}
+
+// warnings remembers those that were shown: what is found again every time a folder is
+// listed is said once.
+type warnings struct{ shown map[string]bool }
+
+// maxWarnings bounds what is remembered.
+const maxWarnings = 1000
+
+func (w *warnings) isNew(text string) bool {
+	if w.shown[text] {
+		return false
+	}
+	if w.shown == nil || len(w.shown) >= maxWarnings {
+		w.shown = map[string]bool{}
+	}
+	w.shown[text] = true
+	return true
 }

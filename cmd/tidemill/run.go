@@ -57,6 +57,9 @@ finish and commit; a second one stops at once, which the next run recovers from.
 }
 
 func runFile(ctx context.Context, file string, o tidemill.RunOptions, show *reporter) error {
+	// From here on a signal means to end well.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return &usageError{err}
@@ -70,7 +73,7 @@ func runFile(ctx context.Context, file string, o tidemill.RunOptions, show *repo
 		return err
 	}
 	running := script.Start(ctx)
-	killed := stopOnSignals(running)
+	killed := stopOnSignals(signals, running)
 	err = running.Wait()
 	show.finish()
 	if killed.Load() && errors.Is(err, context.Canceled) {
@@ -84,10 +87,8 @@ const killAfter = 2 * time.Second
 
 // stopOnSignals lets the first signal finish the running batch, the second end at once.
 // It returns whether there was a second one.
-func stopOnSignals(r *tidemill.Running) *atomic.Bool {
+func stopOnSignals(signals <-chan os.Signal, r *tidemill.Running) *atomic.Bool {
 	killed := new(atomic.Bool)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		<-signals
 		r.RequestStop()

@@ -67,9 +67,9 @@ type status struct {
 }
 
 type sourceStatus struct {
-	Name   string           `json:"name"`
-	Path   string           `json:"path"`
-	Offset connector.Offset `json:"offset"`
+	Name   string          `json:"name"`
+	Path   string          `json:"path"`
+	Offset json.RawMessage `json:"offset"` // null before the first
 }
 
 type stateStatus struct {
@@ -90,7 +90,7 @@ func readStatus(dir string) (*status, error) {
 		if err != nil {
 			return err
 		}
-		st = &status{Checkpoint: dir, Query: meta.ID, Batch: b.LastCommitted(), Planned: b.LastPlanned()}
+		st = &status{Checkpoint: dir, Query: meta.ID, Sources: []sourceStatus{}, State: []stateStatus{}, Batch: b.LastCommitted(), Planned: b.LastPlanned()}
 		if st.Running, err = v.Locked(); err != nil {
 			return err
 		}
@@ -127,12 +127,24 @@ func (st *status) readBatch(v *checkpoint.View) error {
 		st.Watermark = utc(*c.NextWatermark)
 	}
 	for _, s := range c.Sources {
-		st.Sources = append(st.Sources, sourceStatus{Name: s.Name, Path: paths[s.Name], Offset: s.End})
+		st.Sources = append(st.Sources, sourceStatus{Name: s.Name, Path: paths[s.Name], Offset: offsetJSON(s.End)})
 	}
 	for _, s := range c.State {
 		st.State = append(st.State, stateStatus{Operator: s.Operator, Rows: s.Rows, Bytes: s.Bytes(), Files: len(s.Files)})
 	}
 	return nil
+}
+
+// offsetJSON is an offset as JSON: most are that already.
+func offsetJSON(o connector.Offset) json.RawMessage {
+	switch {
+	case o == "":
+		return nil
+	case json.Valid([]byte(o)):
+		return json.RawMessage(o)
+	}
+	text, _ := json.Marshal(string(o)) // a string is always JSON
+	return text
 }
 
 func utc(micros int64) string {
@@ -159,7 +171,11 @@ func (st *status) print(w io.Writer) {
 		fmt.Fprintf(w, "watermark   %s\n", st.Watermark)
 	}
 	for _, s := range st.Sources {
-		fmt.Fprintf(w, "source      %s  %s  %s\n", s.Name, s.Path, s.Offset)
+		offset := "nothing yet"
+		if s.Offset != nil {
+			offset = string(s.Offset)
+		}
+		fmt.Fprintf(w, "source      %s  %s  %s\n", s.Name, s.Path, offset)
 	}
 	for _, s := range st.State {
 		fmt.Fprintf(w, "state       %s  %s, %s in %s\n", s.Operator, count(s.Rows, "row"), byteSize(s.Bytes), count(int64(s.Files), "file"))

@@ -2,6 +2,7 @@ package file
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +125,20 @@ func (o *ReadOptions) validate() error {
 	if o.ArchiveDir != "" {
 		o.ArchiveDir = cleanPath(o.ArchiveDir)
 	}
+	if o.Clean == CleanArchive && o.wouldRead(o.ArchiveDir) {
+		return &connector.OptionError{Key: "archive_dir", Value: o.ArchiveDir, HasValue: true,
+			Reason: "it lies within path, so what is archived would be read again; choose a directory elsewhere, or one whose name begins with _"}
+	}
 	return nil
+}
+
+// wouldRead says whether a directory lies where the source looks for files.
+func (o *ReadOptions) wouldRead(dir string) bool {
+	if hasMeta(o.Path) || !o.Recursive {
+		return false
+	}
+	rel, inside := strings.CutPrefix(dir+"/", strings.TrimSuffix(o.Path, "/")+"/")
+	return inside && !slices.ContainsFunc(strings.Split(rel, "/"), isHidden)
 }
 
 // cleanPath tidies a path without changing what a pattern in it means: a scheme

@@ -39,9 +39,9 @@ func (l *loader) column(f *field) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Len() != l.b.rows {
+	if n := a.Len(); n != l.b.rows {
 		a.Release()
-		return nil, fmt.Errorf("it has %d rows where its batch has %d", a.Len(), l.b.rows)
+		return nil, fmt.Errorf("it has %d rows where its batch has %d", n, l.b.rows)
 	}
 	return a, nil
 }
@@ -343,7 +343,11 @@ func (l *loader) views(rows int, valid *memory.Buffer) (offsets, data *memory.Bu
 	ends[0] = 0
 	for i := range rows {
 		if isValid(valid, i) {
-			total += int64(binary.LittleEndian.Uint32(views[viewSize*i:]))
+			text, ok := viewed(views[viewSize*i:], texts)
+			if !ok {
+				return offsets, nil, errOffsets
+			}
+			total += int64(len(text))
 		}
 		if total > maxBytes {
 			return offsets, nil, errTooLarge(total)
@@ -352,18 +356,17 @@ func (l *loader) views(rows int, valid *memory.Buffer) (offsets, data *memory.Bu
 	}
 	data, out := kernel.Make[byte](l.mem, int(total))
 	for i := range rows {
-		dst := out[ends[i]:ends[i+1]]
-		src, ok := viewed(views[viewSize*i:viewSize*i+viewSize], len(dst), texts)
-		if !ok {
-			return offsets, data, errOffsets
+		if ends[i] < ends[i+1] {
+			text, _ := viewed(views[viewSize*i:], texts)
+			copy(out[ends[i]:], text)
 		}
-		copy(dst, src)
 	}
 	return offsets, data, nil
 }
 
-// viewed is the text of a view.
-func viewed(view []byte, n int, texts [][]byte) ([]byte, bool) {
+// viewed is the text of a view; ok is false if it points nowhere.
+func viewed(view []byte, texts [][]byte) (text []byte, ok bool) {
+	n := int(binary.LittleEndian.Uint32(view))
 	if n <= 12 {
 		return view[4 : 4+n], true
 	}

@@ -12,22 +12,22 @@ import (
 type layout uint8
 
 const (
-	layoutNull        layout = iota // no buffers
-	layoutBool                      // validity, bits
-	layoutFixed                     // validity, values
-	layoutBinary                    // validity, 32-bit offsets, bytes
-	layoutLargeBinary               // validity, 64-bit offsets, bytes
-	layoutView                      // validity, views, any number of buffers of bytes
-	layoutBytes                     // validity, values of one width that are bytes
-	layoutList                      // validity, 32-bit offsets; child
-	layoutLargeList                 // validity, 64-bit offsets; child
-	layoutListView                  // validity, 32-bit offsets, 32-bit sizes; child
-	layoutLargeListView             // the same in 64 bits
-	layoutFixedList                 // validity; child
-	layoutStruct                    // validity; children
-	layoutMap                       // as list, of structs of key and value
-	layoutUnion                     // types and perhaps offsets; children
-	layoutRunEnds                   // no buffers; children run ends and values
+	layoutNull          layout = iota // no buffers
+	layoutBool                        // validity, bits
+	layoutFixed                       // validity, values
+	layoutBinary                      // validity, 32-bit offsets, bytes
+	layoutLargeBinary                 // validity, 64-bit offsets, bytes
+	layoutView                        // validity, views, any number of buffers of bytes
+	layoutBytes                       // validity, values of one width that are bytes
+	layoutList                        // validity, 32-bit offsets; child
+	layoutLargeList                   // validity, 64-bit offsets; child
+	layoutListView                    // validity, 32-bit offsets, 32-bit sizes; child
+	layoutLargeListView               // the same in 64 bits
+	layoutFixedList                   // validity; child
+	layoutStruct                      // validity; children
+	layoutMap                         // as list, of structs of key and value
+	layoutUnion                       // types and perhaps offsets; children
+	layoutRunEnds                     // no buffers; children run ends and values
 )
 
 // buffers is how many buffers a layout has, those of views that vary not counted.
@@ -123,13 +123,13 @@ func readField(t table, depth int) (*field, error) {
 		return nil, fmt.Errorf("column %s: %w", f.name, err)
 	}
 	if d := t.table(4); d.exists() {
-		f.dict = &dictionary{id: d.i64(0), index: &field{}}
-		f.dict.index.setInt(32, true)
+		width, signed := 32, true
 		if i := d.table(1); i.exists() {
-			f.dict.index.setInt(i.i32(0, 0), i.u8(1) != 0)
+			width, signed = i.i32(0, 0), i.u8(1) != 0
 		}
-		if f.dict.index.layout != layoutFixed {
-			return nil, errMetadata
+		f.dict = &dictionary{id: d.i64(0), index: &field{}}
+		if err := f.dict.index.setInt(width, signed); err != nil {
+			return nil, fmt.Errorf("column %s: %w", f.name, err)
 		}
 	}
 	return f, t.f.err

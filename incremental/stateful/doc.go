@@ -10,4 +10,9 @@
 // Rows are judged late below the partial aggregate, by the watermark of the batch
 // before; state is evicted by the watermark of the batch. Equal counts as passed, in
 // both. Rows whose time is null are neither late nor ever evicted.
+//
+// A join of streams (SymmetricHashJoin) keeps both sides, in order of the time by which
+// they are evicted. What it keeps is decided on the analyzed plan (StateColumns), before
+// any rule of the optimizer. Operators above one work by a watermark of their own
+// (Operator.At): what the join may still hold back is not late for them.
 package stateful

@@ -14,6 +14,7 @@ import (
 	"github.com/tidemill/tidemill/incremental/state"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/physical"
 )
 
@@ -41,6 +42,37 @@ type Operator struct {
 // Describe says what a node with a State name keeps. Nodes that are not supported on
 // streams are an *logical.UnsupportedError.
 func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
+	o, err := describe(n, mode)
+	if err == nil {
+		o.text += windowsBelow(n)
+	}
+	return o, err
+}
+
+// windowsBelow tells the shapes of the event-time windows between a node and the
+// stateful ones below it: they are part of what its keys mean.
+func windowsBelow(n logical.Node) string {
+	text := ""
+	logical.Walk(n, func(x logical.Node) bool {
+		switch w := x.(type) {
+		case *logical.Window:
+			text += " over " + unqualifiedWindow(w)
+		case *logical.Aggregate, *logical.Distinct, *logical.Join, *logical.Limit, *logical.MapGroups:
+			return x == n
+		}
+		return true
+	})
+	return text
+}
+
+// unqualifiedWindow prints a window without table names.
+func unqualifiedWindow(w *logical.Window) string {
+	plain := *w
+	plain.Time = &expr.Name{Name: unqualified(w.Time)}
+	return plain.String()
+}
+
+func describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 	switch x := n.(type) {
 	case *logical.Aggregate:
 		return describeAggregate(x, mode)

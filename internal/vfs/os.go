@@ -60,15 +60,29 @@ func (osFS) ReadDir(dir string) ([]fs.DirEntry, error) { return os.ReadDir(dir) 
 func (osFS) Stat(name string) (fs.FileInfo, error)     { return os.Stat(name) }
 
 func (osFS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
+	for {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(f); err != nil {
+			_ = f.Close()
+			return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+		}
+		// Who held it may have removed the file before giving it up: then the lock is on
+		// something that nobody else finds.
+		held, err := f.Stat()
+		if err == nil {
+			var there fs.FileInfo
+			if there, err = os.Stat(name); err == nil && os.SameFile(held, there) {
+				return f, nil // closing the file releases the lock
+			}
+		}
 		_ = f.Close()
-		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
-	return f, nil // closing the file releases the lock
 }
 
 // osDir is a directory open to be synced.

@@ -36,6 +36,8 @@ type NoFilesError struct {
 	Path string
 	// Why says more: the path does not exist, or what it holds was passed over.
 	Why string
+	// Stream is the stream whose path it is, if it is one.
+	Stream string
 }
 
 func (e *NoFilesError) Error() string {

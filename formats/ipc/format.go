@@ -1,0 +1,294 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// format implements codec.Format.
+type format struct{ options Options }
+
+// New makes the format.
+func New(o Options) (codec.Format, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &format{o}, nil
+}
+
+func (f *format) Name() string      { return "arrow" }
+func (f *format) Extension() string { return ".arrow" }
+
+// WithPinned returns f: an Arrow file says all by itself.
+func (f *format) WithPinned(map[string]string) (codec.Format, error) { return f, nil }
+
+// maxSampleFiles bounds the files that Infer looks at.
+const maxSampleFiles = 16
+
+// Infer widens the columns of the sample's files to their common types. Columns that only
+// later files have come after those of earlier ones.
+func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
+	var fields []arrow.Field
+	seen := 0
+	for _, file := range files {
+		if seen == maxSampleFiles {
+			break
+		}
+		x, c, err := f.open(ctx, file, nil)
+		if err != nil {
+			return codec.Inferred{}, false, err
+		}
+		if x == nil {
+			continue // damaged, and such files are dropped
+		}
+		seen++
+		if err := c.Close(); err != nil {
+			return codec.Inferred{}, false, err
+		}
+		s, other := engineSchema(x.fields)
+		if other != nil {
+			return codec.Inferred{}, false, &connector.RecordError{File: file.Path, Column: other.name,
+				Reason: other.why + ", for which there is no type; declare the columns you want"}
+		}
+		if fields, err = mergeFields(fields, s, file.Path); err != nil {
+			return codec.Inferred{}, false, err
+		}
+	}
+	return codec.Inferred{Schema: arrow.NewSchema(fields, nil)}, len(fields) > 0, nil
+}
+
+// mergeFields adds the columns of a file to those of the files before it.
+func mergeFields(fields []arrow.Field, s *arrow.Schema, path string) ([]arrow.Field, error) {
+	for _, f := range s.Fields() {
+		i, _ := columnar.Lookup(arrow.NewSchema(fields, nil), f.Name)
+		if i < 0 {
+			fields = append(fields, f)
+			continue
+		}
+		t, ok := columnar.Common(fields[i].Type, f.Type)
+		if !ok {
+			return nil, &connector.RecordError{File: path, Column: f.Name, Reason: fmt.Sprintf(
+				"it is %s here and %s in earlier files; declare the columns you want",
+				columnar.TypeName(f.Type), columnar.TypeName(fields[i].Type))}
+		}
+		fields[i].Type = t
+	}
+	return fields, nil
+}
+
+// open opens a file and finds its messages. With codec.Drop a damaged file is nil, and
+// counted.
+func (f *format) open(ctx context.Context, file codec.File, stats *connector.ScanStats) (*index, content, error) {
+	c, size, err := openContent(file)
+	if err != nil {
+		return nil, nil, f.dropped(err, stats)
+	}
+	x, err := readIndex(ctx, c, file.Path, size)
+	if err != nil {
+		return nil, nil, errors.Join(f.dropped(err, stats), c.Close())
+	}
+	return x, c, nil
+}
+
+// dropped is nil for a damaged file that is to be left out.
+func (f *format) dropped(err error, stats *connector.ScanStats) error {
+	var bad *connector.RecordError
+	if f.options.Mode != codec.Drop || !errors.As(err, &bad) {
+		return err
+	}
+	stats.MalformedFile(*bad)
+	return nil
+}
+
+// Units are runs of record batches.
+func (f *format) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+	x, c, err := f.open(ctx, file, req.Stats)
+	if err != nil || x == nil {
+		if err == nil {
+			err = hashAll(ctx, file)
+		}
+		return nil, err
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	if err := checkColumns(x, schema); err != nil {
+		return nil, err
+	}
+	p, err := newPlan(x, schema.Schema, req, f.options.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	if f.options.Mode == codec.Drop {
+		if err := f.wholeFile(ctx, file, x, schema.Schema, req); err != nil {
+			if err = f.dropped(err, req.Stats); err == nil {
+				err = hashAll(ctx, file)
+			}
+			return nil, err
+		}
+	}
+	units := makeUnits(file, p)
+	if len(units) == 0 {
+		return nil, hashAll(ctx, file)
+	}
+	return units, nil
+}
+
+// checkColumns applies the policy for files with columns the source does not have, where
+// the columns were not declared.
+func checkColumns(x *index, schema codec.Columns) error {
+	if schema.Declared || schema.Evolution != codec.EvolveFail {
+		return nil
+	}
+	for _, f := range x.fields {
+		if i, n := columnar.Lookup(schema.Schema, f.name); i < 0 && n == 0 {
+			return &connector.RecordError{File: x.path, Column: f.name, Reason: "the source had no such column when it began; " +
+				"schema_evolution = 'ignore' leaves it out, 'add' takes it in"}
+		}
+	}
+	return nil
+}
+
+// wholeFile decodes every wanted column once.
+func (f *format) wholeFile(ctx context.Context, file codec.File, x *index, schema *arrow.Schema, req connector.ScanRequest) error {
+	p, err := newPlan(x, schema, connector.ScanRequest{Mem: req.Mem}, f.options.TimeZone)
+	if err != nil {
+		return err
+	}
+	file.Hash = nil
+	for _, u := range makeUnits(file, p) {
+		r, err := u.Open(ctx)
+		if err != nil {
+			return err
+		}
+		for _, err2 := range columnar.All(ctx, r) {
+			err = err2
+		}
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unitBytes is about how much of a file one unit reads.
+const unitBytes = 4 << 20
+
+// makeUnits divides the record batches of a file. Which they are does not depend on the
+// columns that are read.
+func makeUnits(file codec.File, p *plan) []connector.Unit {
+	x := p.x
+	if x.ordered != nil {
+		return []connector.Unit{&unit{file: file, plan: p, blocks: x.ordered, last: len(x.batches) - 1, first: true}}
+	}
+	var units []connector.Unit
+	for i := 0; i < len(x.batches); {
+		from, bytes := i, int64(0)
+		for i < len(x.batches) && (i == from || bytes+x.batches[i].body <= unitBytes) {
+			bytes += x.batches[i].body
+			i++
+		}
+		units = append(units, &unit{file: file, plan: p, blocks: x.batches[from:i], from: from, last: i - 1, first: from == 0})
+	}
+	return units
+}
+
+// unit is some record batches of one file.
+type unit struct {
+	file       codec.File
+	plan       *plan
+	blocks     []block
+	from, last int // numbers of its record batches
+	first      bool
+}
+
+func (u *unit) Name() string {
+	if u.from >= u.last {
+		return fmt.Sprintf("%s batch %d", u.file.Path, u.from)
+	}
+	return fmt.Sprintf("%s batches %d-%d", u.file.Path, u.from, u.last)
+}
+
+// Bytes are those of all columns.
+func (u *unit) Bytes() int64 {
+	n := int64(0)
+	for _, b := range u.blocks {
+		n += b.body
+	}
+	return n
+}
+
+// Open starts reading. The first unit takes the file's content hash, where one is wanted.
+func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
+	if u.first {
+		if err := hashAll(ctx, u.file); err != nil {
+			return nil, err
+		}
+	}
+	c, size, err := openContent(u.file)
+	if err != nil {
+		return nil, err
+	}
+	if size != u.plan.x.size {
+		return nil, errors.Join(&connector.FileChangedError{Path: u.file.Path, Was: u.file.FileIdentity}, c.Close())
+	}
+	return newReader(u.plan, c, u.blocks), nil
+}
+
+// hashAll takes the content hash of a file: parts of it may not be read otherwise.
+func hashAll(ctx context.Context, file codec.File) error {
+	if file.Hash == nil {
+		return nil
+	}
+	h, err := file.FS.Open(file.Path)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	buf := make([]byte, 1<<18)
+	hasher := xxh3.New()
+	for block := 0; int64(block)*codec.HashBlock < file.Size; block++ {
+		hasher.Reset()
+		from := int64(block) * codec.HashBlock
+		part := io.NewSectionReader(h, from, min(codec.HashBlock, file.Size-from))
+		n, err := io.CopyBuffer(hasher, struct{ io.Reader }{part}, buf)
+		switch {
+		case err != nil:
+			return err
+		case n < part.Size():
+			return &connector.FileChangedError{Path: file.Path, Was: file.FileIdentity}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		file.Hash.Set(block, hasher.Sum128())
+	}
+	return nil
+}
+
+// RowCount is the number of rows of a file by the metadata of its batches.
+func RowCount(file codec.File) (int64, error) {
+	f := format{}
+	x, c, err := f.open(context.Background(), file, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	rows := int64(0)
+	for _, b := range x.batches {
+		m, err := readMessage(c, b, x.size)
+		if err != nil {
+			return 0, err
+		}
+		rows += m.header.i64(0)
+	}
+	return rows, nil
+}
