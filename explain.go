@@ -105,7 +105,7 @@ func rules(t *optimizer.Trace) string {
 	for i, f := range t.Fired {
 		parts[i] = fmt.Sprintf("%s x%d", f.Rule, f.Count)
 	}
-	if parts == nil {
+	if len(parts) == 0 {
 		return "none fired"
 	}
 	return strings.Join(parts, "\n")

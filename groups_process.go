@@ -3,6 +3,7 @@ package tidemill
 import (
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,14 +106,14 @@ func transform[K, V, O any](o TransformOptions, newProcessor func() StatefulProc
 	f.declare = func(h *StateHandle) (groupCalls[K, V, O], error) {
 		p := newProcessor()
 		calls := groupCalls[K, V, O]{initial: initial(p, h.run)}
+		if c, ok := p.(io.Closer); ok {
+			calls.close = c.Close
+		}
 		if err := p.Init(h); err != nil {
 			return calls, err
 		}
 		call := &Call{h.run}
 		calls.rows = func(key K, rows []V, emit func(O)) error { return p.HandleInputRows(key, rows, call, emit) }
-		if c, ok := p.(interface{ Close() error }); ok {
-			calls.close = c.Close
-		}
 		t, ok := p.(TimerHandler[K, O])
 		if !ok && o.Time != NoTimers {
 			return calls, fmt.Errorf("%T has timers of %s, but no method HandleExpiredTimer", p, o.Time)

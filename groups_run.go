@@ -31,6 +31,14 @@ type groupCalls[K, V, O any] struct {
 	close   func() error                        // nil: nothing to do
 }
 
+// closed ends the calls.
+func (c *groupCalls[K, V, O]) closed() error {
+	if c.close == nil {
+		return nil
+	}
+	return c.close()
+}
+
 // initialRows are the rows of initial state, one a key.
 type initialRows struct {
 	columns []arrow.Array
@@ -84,14 +92,8 @@ func (f *groupFunction[K, V, O]) describe() (err error) {
 	f.spec.Key, f.spec.Row, f.spec.Output = f.keys.Fields(), f.rows.Fields(), f.out.Fields()
 	h := &StateHandle{run: &groupCore{slot: noKey}, open: true}
 	calls, err := f.declare(h)
-	if err = h.finish(err); err != nil {
-		return err
-	}
-	if calls.close != nil {
-		err = calls.close()
-	}
 	f.spec.Variables = h.declared
-	return err
+	return errors.Join(h.finish(err), calls.closed())
 }
 
 // Spec implements logical.GroupFunction.
@@ -106,7 +108,7 @@ func (f *groupFunction[K, V, O]) Open(env *logical.GroupEnv) (logical.GroupRun, 
 	}
 	calls, err := f.declare(h)
 	if err = h.finish(err); err != nil {
-		return nil, err
+		return nil, errors.Join(err, calls.closed())
 	}
 	return &groupRunner[K, V, O]{f: f, core: core, calls: calls}, nil
 }
@@ -289,9 +291,4 @@ func (r *groupRunner[K, V, O]) Take() ([]arrow.Array, int, error) {
 }
 
 // Close implements logical.GroupRun.
-func (r *groupRunner[K, V, O]) Close() error {
-	if r.calls.close == nil {
-		return nil
-	}
-	return r.calls.close()
-}
+func (r *groupRunner[K, V, O]) Close() error { return r.calls.closed() }

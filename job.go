@@ -211,15 +211,21 @@ func (j *job) pinned() map[string]string {
 // open opens the sink.
 func (j *job) open(ctx context.Context, o incremental.Output, dir string, schema *logical.Schema) (connector.Sink, error) {
 	s := j.session
-	env := connector.Env{
-		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(),
-		QueryID: o.QueryID, QueryName: j.name, Checkpoint: dir, Committed: o.Committed, Mode: j.mode,
-		FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone, Stdout: s.opts.Stdout, Warn: j.listened().Warn,
-	}
+	env := j.sinkEnv(schema)
+	env.QueryID, env.Checkpoint, env.Committed = o.QueryID, dir, o.Committed
 	if j.openSink != nil {
 		return j.openSink(ctx, env)
 	}
 	return s.connectors.Sink(ctx, j.connector, env)
+}
+
+// sinkEnv is what the sink is opened with, but for what its checkpoint knows.
+func (j *job) sinkEnv(schema *logical.Schema) connector.Env {
+	s := j.session
+	return connector.Env{
+		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode,
+		FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone, Stdout: s.opts.Stdout, Warn: j.listened().Warn,
+	}
 }
 
 // repin gives the streams of a plan the columns their checkpoint keeps: files that

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/ipc"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
@@ -65,4 +66,24 @@ func TestKeptRowsNeedAPlace(t *testing.T) {
 			t.Errorf("%s of a function: %v", option, err)
 		}
 	}
+}
+
+// Arrow files are a format as the others: read by name and by function, written by a sink.
+func TestArrowFiles(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.landBids()
+	x.ok(x.run(x.WriteStream(x.bids()).To("out/a", ipc.Options{Compression: ipc.Zstd}).PartitionBy("channel")))
+	want := x.sql("SELECT count(*), sum(price), count(DISTINCT channel) FROM 'in/bids'")
+	for _, from := range []string{"'out/a'", "'out/a/**/*.arrow'", "read_arrow('out/a')", "read_arrow('out/a', mode => 'drop')"} {
+		x.expect(from, x.sql("SELECT count(*), sum(price), count(DISTINCT channel) FROM "+from), want)
+	}
+	now := tidemill.AvailableNow()
+	sc, err := x.OpenScript(x.ctx, "a.sql", `
+		CREATE STREAM s WITH (path = 'out/a', format = 'arrow');
+		CREATE SINK k WITH (path = 'out/b', format = 'arrow', compression = 'lz4');
+		INSERT INTO k SELECT * FROM s;`, tidemill.RunOptions{Trigger: &now})
+	x.ok(err)
+	x.ok(sc.Start(x.ctx).Wait())
+	x.expect("through a stream", x.sql("SELECT count(*), sum(price), count(DISTINCT channel) FROM 'out/b'"), want)
 }

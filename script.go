@@ -243,7 +243,7 @@ func (sc *Script) override(own *Session, p *sql.Planner, r *formats.Resolver) er
 func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, error) {
 	j := &job{session: sc.s, name: in.name, grown: in.grown}
 	if err := j.configure(in.sink, sc.o); err != nil {
-		return nil, nil, err
+		return nil, nil, sc.place(in, err)
 	}
 	pins, err := sc.s.pins(checkpointDir(j.checkpoint, j.options["path"]))
 	if err != nil {
@@ -263,9 +263,35 @@ func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, err
 		return j, nil, err
 	}
 	if err := logical.Check(planned.Plan, j.mode); err != nil {
-		return nil, nil, err
+		return nil, nil, sc.place(in, err)
+	}
+	if err := own.connectors.CheckSink(j.connector, j.sinkEnv(planned.Plan.Schema())); err != nil {
+		return nil, nil, sc.place(in, err)
 	}
 	return j, planned.Plan, nil
+}
+
+// place says where in the text an error lies that knows no place: at the option of the
+// sink it is about, else at the INSERT.
+func (sc *Script) place(in *insert, err error) error {
+	target := sc.stmts[in.position].(*ast.Insert).Sink
+	var node ast.Node = target
+	var option *connector.OptionError
+	if errors.As(err, &option) {
+		for _, st := range sc.stmts[:in.position] {
+			c, ok := st.(*ast.Create)
+			if !ok || c.Kind != ast.CreateSink || !strings.EqualFold(c.Name.Text, target.Text) {
+				continue
+			}
+			node = c.Name
+			for _, o := range c.Options {
+				if strings.EqualFold(o.Key.Text, option.Key) {
+					node = o
+				}
+			}
+		}
+	}
+	return inFile(sql.At(sc.src, node, err), sc.file)
 }
 
 // Running is a script whose queries run. Its methods are safe for concurrent use.

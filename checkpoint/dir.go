@@ -99,6 +99,9 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Dir, error) {
 	if err := vfs.MkdirAll(fsys, d.path); err != nil {
 		return nil, err
 	}
+	if err := d.checkForeign(); err != nil {
+		return nil, err
+	}
 	lock, err := fsys.Lock(path.Join(d.path, lockName))
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, &LockedError{Path: d.path, Err: err}
@@ -152,6 +155,17 @@ func (d *Dir) open() error {
 		return err
 	}
 	return vfs.WriteAtomic(d.fs, d.file(metadataName), encodeMetadata(meta))
+}
+
+// checkForeign refuses a directory that is no checkpoint before anything is put into it.
+func (d *Dir) checkForeign() error {
+	for _, name := range []string{lockName, metadataName} {
+		if _, err := d.fs.Stat(d.file(name)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err := d.isNew()
+	return err
 }
 
 // isNew reports whether there is nothing here but what a crashed first Open may

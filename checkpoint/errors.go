@@ -74,6 +74,8 @@ type IncompatibleError struct {
 	Path    string   // the checkpoint, or a file in it
 	Batch   int64    // NoBatch if it is none in particular
 	Reasons []string // one or more; each says what was and what is
+	// Query says that the query or its settings changed; the checkpoint is sound.
+	Query bool
 }
 
 // Error names the checkpoint and the reasons, the first few of many.

@@ -288,7 +288,7 @@ func (d *Dir) CheckPlan(now Plan) error {
 	if empty, err := d.noBatches(); err != nil || empty {
 		return errors.Join(err, d.writePlan(now))
 	}
-	return incompatible(d.path, refused...)
+	return &IncompatibleError{Path: d.path, Batch: NoBatch, Reasons: refused, Query: true}
 }
 
 func samePlan(a, b Plan) bool {

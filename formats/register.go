@@ -51,6 +51,7 @@ func Filesystem(files file.Formats) connector.Connector {
 		Sink: func(ctx context.Context, env connector.Env) (connector.Sink, error) {
 			return orNil[connector.Sink](file.OpenSink(ctx, files, env))
 		},
+		CheckSink: func(env connector.Env) error { return file.CheckSink(files, env) },
 	}
 }
 

@@ -67,7 +67,7 @@ func (r *Resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 		return nil, err
 	}
 	return &logical.Stream{
-		Name: d.Name, Decl: d, Schema: found.Schema, Pinned: found.Pinned,
+		Name: d.Name, Decl: d, Schema: found.Schema, Pinned: found.Pinned, HasMetadata: found.HasMetadata,
 		Open: func(ctx context.Context, log connector.BatchLog) (connector.Source, error) {
 			opened := env
 			opened.Log, opened.Pinned = log, found.Pinned
@@ -80,7 +80,7 @@ func (r *Resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 			var none *connector.NoFilesError
 			if errors.As(err, &none) {
 				// A stream's folder may be empty or absent: it counts as no rows.
-				return emptyTable{found.Schema}, nil
+				return emptyTable{found.Schema, found.HasMetadata}, nil
 			}
 			return t, err
 		},
@@ -105,9 +105,15 @@ func (r *Resolver) Path(ctx context.Context, path, format string, options map[st
 }
 
 // emptyTable has no rows.
-type emptyTable struct{ schema *arrow.Schema }
+type emptyTable struct {
+	schema *arrow.Schema
+	filed  bool
+}
 
 func (t emptyTable) Schema() *arrow.Schema { return t.schema }
+
+// HasMetadata implements connector.Filed.
+func (t emptyTable) HasMetadata() bool { return t.filed }
 
 func (t emptyTable) Units(context.Context, connector.ScanRequest) ([]connector.Unit, error) {
 	return nil, nil

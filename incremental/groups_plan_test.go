@@ -267,6 +267,10 @@ func TestGroupMistakes(t *testing.T) {
 			o := tidemill.GroupsOptions{Initial: e.GroupBy(user)}
 			return tidemill.MapGroupsWithState(e.GroupBy(user), o, func(string, []event, *tidemill.GroupState[wrongKey]) (int, error) { return 0, nil })
 		},
+		"a window cannot be a key of a function with state": func(e *logical.DataFrame) *logical.DataFrame {
+			window := tidemill.Window(tidemill.Col("n"), time.Minute)
+			return tidemill.MapGroupsWithState(e.GroupBy(window), tidemill.GroupsOptions{}, func(time.Time, []event, *tidemill.GroupState[int]) (int, error) { return 0, nil })
+		},
 		"state variable X is declared twice": withVariable(tidemill.TransformOptions{}, func(h *tidemill.StateHandle) {
 			tidemill.NewListState[int64](h, "x")
 			tidemill.NewValueState[int64](h, "X")
@@ -359,7 +363,7 @@ func TestGroupsExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := plan.String(), "MapGroups transformWithState keys=[user] mode=append timers=event-time"; got != want {
+	if got, want := plan.String(), "MapGroups transformWithState keys=[events.user] mode=append timers=event-time"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	text, err := incremental.Explain(w.Config(plan))
@@ -370,5 +374,46 @@ func TestGroupsExplain(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+}
+
+// Late rows that a function does not see are kept, where they are to be.
+func TestGroupsKeepLateRows(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w := streamtest.NewWorld(vfs.NewMem(), columnartest.Mem(t), streamtest.Variant{Shards: 2})
+	w.Sink, w.Keep = "json", []string{"late"}
+	w.Declare("CREATE STREAM events (" + timedColumns + ") WITH (path = '/in/events', format = 'json');")
+	w.Wrap = func(plan logical.Node) (logical.Node, error) {
+		return sessions(logical.NewDataFrame(plan, function.Builtins())).Plan()
+	}
+	defer func() {
+		if err := w.Release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := w.Query("SELECT * FROM events", connector.Append, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i, rows := range []string{at(1, "a", 3) + at(30, "b", 4), at(20, "a", 5) + at(31, "b", 6)} {
+		if err := w.WriteInput(ctx, fmt.Sprintf("events/%d.json", i), []byte(rows)); err != nil {
+			t.Fatal(err)
+		}
+		for ran := true; ran; {
+			var err error
+			if ran, err = w.Step(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rows, err := w.Side(ctx, "late", "ts, user, n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "ts:timestamp          user:varchar  n:bigint\n2024-01-01T12:00:20Z  a             5\n"; rows != want {
+		t.Errorf("got\n%s\nwant\n%s", rows, want)
 	}
 }

@@ -47,7 +47,7 @@ func (r *batchRun) planScan(pl *physical.Planner, x *logical.StreamScan, s *stre
 		}
 	}
 	return physical.NewScan(physical.ScanSpec{
-		Name: name, Schema: x.Stream.Schema, Units: rangeUnits(name, s, entry),
+		Name: name, Schema: x.Full.Arrow(), Units: rangeUnits(name, s, entry),
 		Columns: append([]int{}, x.Positions...), Filters: filters, Ordinal: pl.WantsOrdinal(),
 	})
 }
@@ -85,7 +85,7 @@ func planTable(pl *physical.Planner, x *logical.Scan, entry *checkpoint.OffsetEn
 			return nil, err
 		}
 		return physical.NewScan(physical.ScanSpec{
-			Name: x.Name, Schema: x.Table.Schema(), Units: table.At(identities(logged.Files)).Units,
+			Name: x.Name, Schema: x.Full.Arrow(), Units: table.At(identities(logged.Files)).Units,
 			Columns: append([]int{}, x.Positions...), Filters: filters, Limit: x.Limit, Ordinal: pl.WantsOrdinal(),
 		})
 	}

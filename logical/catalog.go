@@ -56,6 +56,8 @@ type Stream struct {
 	// Pinned are the choices made while inferring (columns, header), to be stored in
 	// a checkpoint and given to the Resolver at the next start.
 	Pinned map[string]string
+	// HasMetadata says that its rows have the hidden columns of files.
+	HasMetadata bool
 }
 
 // SinkDecl is what CREATE SINK said.

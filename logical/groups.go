@@ -2,6 +2,7 @@ package logical
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -291,6 +292,9 @@ func (g *GroupedData) initialColumns(spec *GroupSpec, key, row GroupAliases) (No
 func (g *GroupedData) groupColumns(key []arrow.Field, keyAliases GroupAliases, row []arrow.Field, rowAliases GroupAliases) (keys, rows []expr.Named, err error) {
 	given := make([]expr.Named, len(g.keys))
 	for i, t := range g.keys {
+		if u, ok := t.Expr.(*expr.Unresolved); ok && u.Window != nil {
+			return nil, nil, errors.New("a window cannot be a key of a function with state; compute its start as a column, or keep times in the state")
+		}
 		if given[i], err = g.input.named(t, false); err != nil {
 			return nil, nil, err
 		}

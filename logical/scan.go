@@ -22,17 +22,37 @@ type Scan struct {
 	// Filters are pushed conditions over Output columns (or over columns of the table
 	// that are not read any more: then over Full). They are evaluated by the scan.
 	Filters []expr.Expr
-	// Full is the columns of the whole table, position by position, with their IDs.
+	// Full is the columns of the whole table, position by position, with their IDs,
+	// then the hidden columns of files, if it has them.
 	Full *Schema
 	// Limit is how many rows are wanted, 0: all.
 	Limit int64
 }
 
-// NewScan reads all columns of a table; the columns get fresh IDs and qualifier.
+// NewScan reads all columns of a table but the hidden ones; the columns get fresh IDs
+// and qualifier.
 func NewScan(name, qualifier string, table connector.Table) *Scan {
-	full := freshSchema(qualifier, table.Schema())
-	return &Scan{Name: name, Table: table, Positions: identity(len(full.Columns)), Output: full, Full: full}
+	visible := freshSchema(qualifier, table.Schema())
+	full := withMetadata(visible, qualifier, connector.HasMetadata(table))
+	return &Scan{Name: name, Table: table, Positions: identity(len(visible.Columns)), Output: visible, Full: full}
 }
+
+// withMetadata is s and the hidden columns of files.
+func withMetadata(s *Schema, qualifier string, has bool) *Schema {
+	if !has {
+		return s
+	}
+	out := &Schema{Columns: append([]*expr.Column(nil), s.Columns...)}
+	for _, f := range connector.MetadataFields() {
+		out.Columns = append(out.Columns, &expr.Column{
+			ID: expr.NewID(), Qualifier: qualifier, Name: connector.MetadataName + "." + f.Name, DataType: f.Type, Null: true,
+		})
+	}
+	return out
+}
+
+// Metadata are the hidden columns of the table's files; none if it has none.
+func (s *Scan) Metadata() []*expr.Column { return s.Full.Columns[s.Table.Schema().NumFields():] }
 
 func freshSchema(qualifier string, s *arrow.Schema) *Schema {
 	out := &Schema{}
@@ -106,13 +126,20 @@ type StreamScan struct {
 	Positions []int
 	Output    *Schema
 	Filters   []expr.Expr
-	Full      *Schema
+	Full      *Schema // as in Scan
 }
 
-// NewStreamScan reads all columns of a stream; the columns get fresh IDs.
+// NewStreamScan reads all columns of a stream but the hidden ones; the columns get fresh
+// IDs.
 func NewStreamScan(qualifier string, stream *Stream) *StreamScan {
-	full := freshSchema(qualifier, stream.Schema)
-	return &StreamScan{Stream: stream, Positions: identity(len(full.Columns)), Output: full, Full: full}
+	visible := freshSchema(qualifier, stream.Schema)
+	full := withMetadata(visible, qualifier, stream.HasMetadata)
+	return &StreamScan{Stream: stream, Positions: identity(len(visible.Columns)), Output: visible, Full: full}
+}
+
+// Metadata are the hidden columns of the stream's files; none if it has none.
+func (s *StreamScan) Metadata() []*expr.Column {
+	return s.Full.Columns[s.Stream.Schema.NumFields():]
 }
 
 func (s *StreamScan) Schema() *Schema            { return s.Output }

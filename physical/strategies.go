@@ -19,7 +19,7 @@ func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 			return nil, err
 		}
 		return NewScan(ScanSpec{
-			Name: x.Name, Schema: x.Table.Schema(), Units: x.Table.Units,
+			Name: x.Name, Schema: x.Full.Arrow(), Units: x.Table.Units,
 			Columns: append([]int{}, x.Positions...), Filters: filters, Limit: x.Limit, Ordinal: pl.WantsOrdinal(),
 		})
 	case *logical.StreamScan:
@@ -28,7 +28,7 @@ func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 			return nil, err
 		}
 		return NewScan(ScanSpec{
-			Name: x.Stream.Name, Schema: x.Stream.Schema, Units: boundedUnits(x.Stream),
+			Name: x.Stream.Name, Schema: x.Full.Arrow(), Units: boundedUnits(x.Stream),
 			Columns: append([]int{}, x.Positions...), Filters: filters, Ordinal: pl.WantsOrdinal(),
 		})
 	case *logical.Values:

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tidemill/tidemill"
+	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
 )
 
@@ -82,10 +83,11 @@ const maxMessage = 3000
 // asked for.
 func message(err error, debug bool) string {
 	text := "error: " + strings.TrimSpace(err.Error())
+	var misfit *checkpoint.IncompatibleError
 	switch {
 	case errors.Is(err, tidemill.ErrCorrupt):
 		text += "; restore the checkpoint from a copy, or delete it and the output to start over"
-	case errors.Is(err, tidemill.ErrIncompatible):
+	case errors.As(err, &misfit) && misfit.Query:
 		text += "; run the query as it was, or give it a new checkpoint and a new output"
 	}
 	if debug {

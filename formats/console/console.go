@@ -43,11 +43,12 @@ func Connector() connector.Connector {
 	return connector.Connector{
 		Name: "console",
 		Doc:  "prints each batch",
+		CheckSink: func(env connector.Env) error {
+			_, err := decode(env)
+			return err
+		},
 		Sink: func(_ context.Context, env connector.Env) (connector.Sink, error) {
-			o := Options{Location: env.Location}
-			err := connector.Decode(env.Options,
-				connector.EnumKey("format", &o.Format, "table", "jsonl", "csv"),
-				connector.IntKey("num_rows", &o.Rows, 1))
+			o, err := decode(env)
 			if err != nil {
 				return nil, err
 			}
@@ -57,6 +58,14 @@ func Connector() connector.Connector {
 			return New(env.Stdout, o), nil
 		},
 	}
+}
+
+func decode(env connector.Env) (Options, error) {
+	o := Options{Location: env.Location}
+	err := connector.Decode(env.Options,
+		connector.EnumKey("format", &o.Format, "table", "jsonl", "csv"),
+		connector.IntKey("num_rows", &o.Rows, 1))
+	return o, err
 }
 
 // Sink prints batches to a writer.

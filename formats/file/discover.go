@@ -418,7 +418,7 @@ func Discover(ctx context.Context, formats Formats, env connector.Env) (connecto
 	if err := o.checkStream(); err != nil {
 		return connector.Discovery{}, err
 	}
-	return connector.Discovery{Schema: o.layout.schema, Pinned: maps.Clone(o.pinned)}, nil
+	return connector.Discovery{Schema: o.layout.schema, Pinned: maps.Clone(o.pinned), HasMetadata: true}, nil
 }
 
 // checkStream refuses what can be read as a table only.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -41,12 +43,20 @@ type layout struct {
 
 // fileColumns are the columns of one file.
 type fileColumns struct {
-	// values are the constants from folder names by position in the schema.
+	// values are the constants from folder names, and those of the file itself, by
+	// position in the schema and behind it.
 	values  map[int]arrow.Array
 	content codec.Columns
-	// position maps positions of the schema to positions of content, -1 for others.
+	// position maps positions of the schema, and of the hidden columns behind it, to
+	// positions of content; constant and rowNumber for others.
 	position []int
 }
+
+// Where a column comes from, if not from the content.
+const (
+	constant  = -1 - iota // the same for the whole file
+	rowNumber             // counted
+)
 
 // columns finds where the columns of a file come from. A folder's value that its
 // type cannot hold is null, and counts as malformed.
@@ -55,14 +65,14 @@ func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
 	if l.hive {
 		found = folderValues(f.rel)
 	}
-	c := fileColumns{values: map[int]arrow.Array{}, position: make([]int, l.schema.NumFields())}
+	c := fileColumns{values: map[int]arrow.Array{}, position: make([]int, l.schema.NumFields(), l.schema.NumFields()+connector.MetadataFieldsLen)}
 	var fields []arrow.Field
 	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, CorruptColumn: -1}
 	for i, field := range l.schema.Fields() {
 		v, ok := l.folderValue(field.Name, found)
 		if ok {
 			c.values[i] = l.constant(f, field, v, stats)
-			c.position[i] = -1
+			c.position[i] = constant
 			continue
 		}
 		if l.corrupt != "" && strings.EqualFold(field.Name, l.corrupt) {
@@ -73,6 +83,57 @@ func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
 	}
 	c.content.Schema = arrow.NewSchema(fields, nil)
 	return c
+}
+
+// addMetadata makes the hidden columns of a file known.
+func (c *fileColumns) addMetadata(f foundFile) {
+	first := len(c.position)
+	for i, field := range connector.MetadataFields() {
+		if i == connector.MetadataRow {
+			c.position = append(c.position, rowNumber)
+			continue
+		}
+		v := any(strings.ToValidUTF8(f.Path, "\uFFFD"))
+		switch i {
+		case connector.MetadataFile:
+			v = strings.ToValidUTF8(path.Base(f.Path), "\uFFFD")
+		case connector.MetadataSize:
+			v = f.Size
+		case connector.MetadataModified:
+			v = arrow.Timestamp(f.ModTime)
+		}
+		c.position = append(c.position, constant)
+		c.values[first+i] = constantOf(field.Type, v)
+	}
+}
+
+// constantOf is a value that field type fits.
+func constantOf(dt arrow.DataType, v any) arrow.Array {
+	d, err := columnar.Constant(heap, dt, v)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return d.Array()
+}
+
+// beyond says whether a request reads columns at or behind position n, and which.
+func beyond(req *connector.ScanRequest, n int) (any, numbers bool) {
+	see := func(i int) {
+		any = any || i >= n
+		numbers = numbers || i == n+connector.MetadataRow
+	}
+	for _, i := range req.Columns {
+		see(i)
+	}
+	for _, f := range req.Filters {
+		expr.Walk(f, func(x expr.Expr) bool {
+			if r, ok := x.(*expr.Ref); ok {
+				see(r.Index)
+			}
+			return true
+		})
+	}
+	return any, numbers
 }
 
 // folderValue is the value a file's folders give a column; ok is false if it comes
@@ -134,6 +195,10 @@ func (l *layout) units(ctx context.Context, files []foundFile, req connector.Sca
 
 func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanRequest, hash *codec.ContentHash) ([]connector.Unit, error) {
 	c := l.columns(f, req.Stats)
+	metadata, numbered := beyond(&req, l.schema.NumFields())
+	if metadata {
+		c.addMetadata(f)
+	}
 	if c.pruned(req.Filters) {
 		if req.Stats != nil {
 			req.Stats.FilesPruned.Add(1)
@@ -149,11 +214,63 @@ func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanR
 	if err != nil {
 		return nil, check.explain(ctx, err)
 	}
+	if numbered && len(units) > 1 {
+		units = []connector.Unit{&wholeFile{name: f.Path, units: units}}
+	}
 	out := make([]connector.Unit, len(units))
 	for i, u := range units {
 		out[i] = &unit{inner: u, check: check, projection: p}
 	}
 	return out, nil
+}
+
+// wholeFile reads the units of a file one after another: whoever counts its rows must
+// see all of them.
+type wholeFile struct {
+	name  string
+	units []connector.Unit
+}
+
+func (w *wholeFile) Name() string { return w.name }
+
+func (w *wholeFile) Bytes() int64 {
+	n := int64(0)
+	for _, u := range w.units {
+		n += u.Bytes()
+	}
+	return n
+}
+
+// Open implements connector.Unit.
+func (w *wholeFile) Open(ctx context.Context) (columnar.Reader, error) {
+	first, err := w.units[0].Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &wholeReader{Reader: first, rest: w.units[1:]}, nil
+}
+
+// wholeReader reads one unit and then the rest.
+type wholeReader struct {
+	columnar.Reader
+	rest []connector.Unit
+}
+
+func (r *wholeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	for {
+		b, err := r.Reader.Next(ctx)
+		if !errors.Is(err, io.EOF) || len(r.rest) == 0 {
+			return b, err
+		}
+		if err := r.Reader.Close(); err != nil {
+			return nil, err
+		}
+		next, err := r.rest[0].Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.Reader, r.rest = next, r.rest[1:]
+	}
 }
 
 // pruned says that no row of the file can pass the filters. Only conditions over
@@ -171,12 +288,12 @@ func (c *fileColumns) pruned(filters []expr.Expr) bool {
 	return false
 }
 
-// refs counts the columns of e, and those that come from folders.
+// refs counts the columns of e, and those that are the same for the whole file.
 func (c *fileColumns) refs(e expr.Expr) (all, folders int) {
 	expr.Walk(e, func(x expr.Expr) bool {
 		if r, ok := x.(*expr.Ref); ok {
 			all++
-			if c.position[r.Index] < 0 {
+			if c.position[r.Index] == constant {
 				folders++
 			}
 		}
@@ -185,12 +302,24 @@ func (c *fileColumns) refs(e expr.Expr) (all, folders int) {
 	return all, folders
 }
 
+// isContent says whether all columns of e are the content's.
+func (c *fileColumns) isContent(e expr.Expr) bool {
+	content := true
+	expr.Walk(e, func(x expr.Expr) bool {
+		if r, ok := x.(*expr.Ref); ok {
+			content = content && c.position[r.Index] >= 0
+		}
+		return content
+	})
+	return content
+}
+
 // contentFilters are the filters over columns of the content alone, by their
 // positions there.
 func (c *fileColumns) contentFilters(filters []expr.Expr) []expr.Expr {
 	var out []expr.Expr
 	for _, e := range filters {
-		if _, folders := c.refs(e); folders > 0 {
+		if !c.isContent(e) {
 			if eval.IsFallible(e) {
 				break // what comes after it might hide its error
 			}
@@ -217,7 +346,7 @@ func (c *fileColumns) contentFilters(filters []expr.Expr) []expr.Expr {
 type projection struct {
 	schema  *arrow.Schema
 	request connector.ScanRequest // for the format
-	// from is the position in the format's batch of each column, -1 for constants.
+	// from is the position in the format's batch of each column, constant or rowNumber.
 	from      []int
 	constants []arrow.Array // by column; nil for others
 	mem       memory.Allocator
@@ -235,21 +364,25 @@ func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connect
 	}
 	p.request.Columns, p.request.Hidden = []int{}, nil
 	p.request.Filters = c.contentFilters(req.Filters)
+	if _, numbered := beyond(req, schema.NumFields()); numbered {
+		p.request.Filters = nil // what they leave out would not be counted
+	}
 	var fields []arrow.Field
 	for _, i := range wanted {
-		fields = append(fields, schema.Field(i))
+		fields = append(fields, fieldAt(schema, i))
+		p.identical = p.identical && c.position[i] >= 0
 		if at := c.position[i]; at >= 0 {
 			p.from = append(p.from, len(p.request.Columns))
 			p.constants = append(p.constants, nil)
 			p.request.Columns = append(p.request.Columns, at)
 			continue
 		}
-		p.from = append(p.from, -1)
+		p.from = append(p.from, c.position[i])
 		p.constants = append(p.constants, c.values[i])
 	}
 	for _, name := range req.Hidden {
 		fields = append(fields, columnar.Field(name, columnar.String))
-		p.from = append(p.from, -1)
+		p.from = append(p.from, constant)
 		value := columnar.NullConstant(heap, columnar.String).Array()
 		if name == connector.HiddenFile {
 			value = textConstant(f.Path)
@@ -260,16 +393,21 @@ func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connect
 	return p
 }
 
-func textConstant(s string) arrow.Array {
-	d, err := columnar.Constant(heap, columnar.String, strings.ToValidUTF8(s, "\uFFFD"))
-	if err != nil {
-		panic("bug: " + err.Error())
+// fieldAt is a column of a schema, or a hidden one behind it.
+func fieldAt(s *arrow.Schema, i int) arrow.Field {
+	if n := s.NumFields(); i >= n {
+		return connector.MetadataFields()[i-n]
 	}
-	return d.Array()
+	return s.Field(i)
 }
 
-// apply makes the wanted batch of a format's; takes over the reference to b.
-func (p *projection) apply(b arrow.RecordBatch) arrow.RecordBatch {
+func textConstant(s string) arrow.Array {
+	return constantOf(columnar.String, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// apply makes the wanted batch of a format's, which begins with row number first of its
+// file; takes over the reference to b.
+func (p *projection) apply(b arrow.RecordBatch, first int64) arrow.RecordBatch {
 	if p.identical {
 		return b
 	}
@@ -284,10 +422,23 @@ func (p *projection) apply(b arrow.RecordBatch) arrow.RecordBatch {
 			fields[i].Type = columns[i].DataType() // it may be dictionary-encoded
 			continue
 		}
-		columns[i] = columnar.Broadcast(p.mem, columnar.ConstantDatum(p.constants[i]), rows)
+		if from == rowNumber {
+			columns[i] = numbers(p.mem, first, rows)
+		} else {
+			columns[i] = columnar.Broadcast(p.mem, columnar.ConstantDatum(p.constants[i]), rows)
+		}
 		defer columns[i].Release()
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
+}
+
+// numbers are n numbers from first on.
+func numbers(mem memory.Allocator, first int64, n int) arrow.Array {
+	buf, out := kernel.Make[int64](mem, n)
+	for i := range out {
+		out[i] = first + int64(i)
+	}
+	return kernel.Wrap(columnar.Int64, n, 0, nil, buf)
 }
 
 // unit is one of the format's, checked and completed.
@@ -316,6 +467,7 @@ func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
 type reader struct {
 	inner columnar.Reader
 	unit  *unit
+	rows  int64 // given so far
 	ended bool
 }
 
@@ -328,7 +480,9 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	b, err := r.inner.Next(ctx)
 	switch {
 	case err == nil:
-		return r.unit.projection.apply(b), nil
+		first := r.rows
+		r.rows += b.NumRows()
+		return r.unit.projection.apply(b, first), nil
 	case !errors.Is(err, io.EOF):
 		return nil, r.unit.check.explain(ctx, err)
 	}

@@ -45,6 +45,24 @@ var (
 
 // OpenSink opens an output directory for writing and binds it to env.QueryID.
 func OpenSink(_ context.Context, formats Formats, env connector.Env) (*Sink, error) {
+	s, err := newSink(formats, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, unlock(s.lock))
+	}
+	return s, nil
+}
+
+// CheckSink finds wrong options of an output without touching a file.
+func CheckSink(formats Formats, env connector.Env) error {
+	_, err := newSink(formats, env)
+	return err
+}
+
+// newSink reads the options.
+func newSink(formats Formats, env connector.Env) (*Sink, error) {
 	o, rest, err := decodeWrite(env.Options)
 	if err != nil {
 		return nil, err
@@ -63,11 +81,7 @@ func OpenSink(_ context.Context, formats Formats, env connector.Env) (*Sink, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted}
-	if err := s.open(); err != nil {
-		return nil, errors.Join(err, unlock(s.lock))
-	}
-	return s, nil
+	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted}, nil
 }
 
 // sinkFormat makes the format that is stated, or that the name of the path means:

@@ -28,6 +28,7 @@ var (
 	_ connector.FileTable  = (*Table)(nil)
 	_ connector.RowCounter = (*Table)(nil)
 	_ connector.Describer  = (*Table)(nil)
+	_ connector.Filed      = (*Table)(nil)
 )
 
 // OpenTable opens a bounded table. A path that matches nothing is a
@@ -50,6 +51,9 @@ func OpenTable(ctx context.Context, formats Formats, env connector.Env) (*Table,
 
 // Schema implements connector.Table.
 func (t *Table) Schema() *arrow.Schema { return t.o.layout.schema }
+
+// HasMetadata implements connector.Filed.
+func (t *Table) HasMetadata() bool { return true }
 
 // Description implements connector.Describer.
 func (t *Table) Description() string { return "FileTable[" + t.o.options.Path + "]" }

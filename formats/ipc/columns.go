@@ -26,8 +26,13 @@ var errOffsets = errors.New("offsets in it point nowhere")
 const maxBytes = math.MaxInt32
 
 func errTooLarge(n int64) error {
-	return fmt.Errorf("it holds %d bytes or elements in one batch, at most %d can be read; write it in smaller batches", n, maxBytes)
+	return &misfitError{fmt.Sprintf("it holds %d bytes or elements in one batch, at most %d can be read; write it in smaller batches", n, maxBytes)}
 }
+
+// misfitError is about values that are whole, but none the engine can hold.
+type misfitError struct{ text string }
+
+func (e *misfitError) Error() string { return e.text }
 
 // column is the engine's column of a top-level field at the cursor.
 func (l *loader) column(f *field) (arrow.Array, error) {
@@ -162,7 +167,7 @@ func (l *loader) fixed(f *field, rows, nulls int, valid *memory.Buffer) (arrow.A
 	if c.fits != nil {
 		for i := range rows {
 			if !c.fits(src, i) && isValid(valid, i) {
-				return nil, fmt.Errorf("the value of row %d of a batch is out of range of %s", i+1, columnar.TypeName(f.typ))
+				return nil, &misfitError{fmt.Sprintf("the value of row %d of a batch is out of range of %s", i+1, columnar.TypeName(f.typ))}
 			}
 		}
 	}

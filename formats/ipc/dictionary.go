@@ -128,7 +128,7 @@ func (l *loader) loadDictionary(f *field, blocks []block) (arrow.Array, error) {
 			return nil, err
 		}
 		l.c = cursor{}
-		if l.b, err = newBody(l.src, m.flat, m.header.table(1), block.offset+block.meta, m.body); err != nil {
+		if l.b, err = newBody(l.src, m, m.header.table(1), block.offset+block.meta); err != nil {
 			return nil, err
 		}
 		a, err := l.column(&plain)

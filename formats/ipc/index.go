@@ -43,7 +43,6 @@ type block struct {
 type index struct {
 	path    string
 	size    int64
-	version int // of the metadata, from 0
 	fields  []*field
 	batches []block
 	// dictionaries are the messages of each dictionary by its id, the first and then
@@ -193,7 +192,9 @@ func (x *index) readFooter(c content) error {
 		return err
 	}
 	footer := f.root()
-	if err := x.setSchema(footer.i16(0, 0), footer.table(1)); err != nil {
+	// Older writers left its version out; each message has one.
+	var err error
+	if x.fields, err = readSchema(footer.table(1)); err != nil {
 		return err
 	}
 	dictionaries, err := blocksOf(footer.vector(2, blockSize), limit)
@@ -259,14 +260,25 @@ func readMessage(c io.ReaderAt, b block, limit int64) (*message, error) {
 	return m, err
 }
 
+// Versions of the metadata, from 0: V4 and V5 can be read.
+const (
+	oldestVersion = 3
+	newestVersion = 4
+)
+
 func parseMessage(raw []byte) (*message, error) {
 	m := &message{flat: &flat{buf: raw}}
 	t := m.root()
 	m.version, m.kind, m.header, m.body = t.i16(0, 0), t.u8(1), t.table(2), t.i64(3)
-	if m.err == nil && (m.body < 0 || !m.header.exists()) {
-		m.err = errMetadata
+	switch {
+	case m.err != nil:
+		return m, m.err
+	case m.body < 0 || !m.header.exists():
+		return m, errMetadata
+	case m.version < oldestVersion || m.version > newestVersion:
+		return m, fmt.Errorf("its metadata is of version %d; versions 4 and 5 can be read", m.version+1)
 	}
-	return m, m.err
+	return m, nil
 }
 
 // addDictionary notes a message with values of a dictionary.
@@ -306,7 +318,7 @@ func (x *index) walk(ctx context.Context, c content) error {
 		at = b.offset + b.meta + b.body
 		switch {
 		case first:
-			if err := x.setSchema(m.version, m.header); err != nil {
+			if x.fields, err = readSchema(m.header); err != nil {
 				return err
 			}
 			continue
@@ -330,17 +342,6 @@ func (x *index) settle(changes bool) {
 	} else {
 		x.ordered = nil
 	}
-}
-
-// setSchema reads the schema.
-func (x *index) setSchema(version int, t table) (err error) {
-	const oldest, newest = 3, 4 // V4 and V5
-	if version < oldest || version > newest {
-		return fmt.Errorf("its metadata is of version %d; versions 4 and 5 can be read", version+1)
-	}
-	x.version = version
-	x.fields, err = readSchema(t)
-	return err
 }
 
 // next reads the message that begins at an offset; m is nil at the end.

@@ -36,12 +36,13 @@ type body struct {
 	buffers  vector
 	variadic vector
 	codec    int
+	version  int
 }
 
 // newBody reads the table RecordBatch.
-func newBody(src io.ReaderAt, f *flat, t table, offset, size int64) (*body, error) {
+func newBody(src io.ReaderAt, m *message, t table, offset int64) (*body, error) {
 	b := &body{
-		flat: f, src: src, offset: offset, size: size, codec: codecNone,
+		flat: m.flat, src: src, offset: offset, size: m.body, codec: codecNone, version: m.version,
 		nodes: t.vector(1, 16), buffers: t.vector(2, 16), variadic: t.vector(4, 8),
 	}
 	rows := t.i64(0)
@@ -55,7 +56,7 @@ func newBody(src io.ReaderAt, f *flat, t table, offset, size int64) (*body, erro
 			return nil, fmt.Errorf("its compression has number %d, which is not known", b.codec)
 		}
 	}
-	return b, f.err
+	return b, m.err
 }
 
 // node is the rows of the i-th field.
@@ -86,7 +87,7 @@ func (b *body) span(i int) (offset, length int64, err error) {
 type cursor struct{ node, buffer, variadic int }
 
 // skip moves the cursor behind a field.
-func (c *cursor) skip(f *field, b *body, version int) error {
+func (c *cursor) skip(f *field, b *body) error {
 	c.node++
 	if f.dict != nil {
 		c.buffer += layoutBuffers[layoutFixed]
@@ -104,12 +105,12 @@ func (c *cursor) skip(f *field, b *body, version int) error {
 		if f.dense {
 			c.buffer++
 		}
-		if version < 4 {
+		if b.version < newestVersion {
 			c.buffer++ // unions had validity before version 5
 		}
 	}
 	for _, child := range f.children {
-		if err := c.skip(child, b, version); err != nil {
+		if err := c.skip(child, b); err != nil {
 			return err
 		}
 	}
@@ -204,7 +205,7 @@ const wastable = 256 << 10
 func (l *loader) fetch(f *field) error {
 	l.dropPiece()
 	end := l.c
-	if err := end.skip(f, l.b, l.x.version); err != nil {
+	if err := end.skip(f, l.b); err != nil {
 		return err
 	}
 	from, to, sum := l.b.size, int64(0), int64(0)

@@ -149,7 +149,7 @@ func (r *reader) read(b block) error {
 	if b.dictionary {
 		return r.change(m, b)
 	}
-	if r.l.b, err = newBody(r.src, m.flat, m.header, b.offset+b.meta, m.body); err != nil {
+	if r.l.b, err = newBody(r.src, m, m.header, b.offset+b.meta); err != nil {
 		return err
 	}
 	r.l.c = cursor{}
@@ -236,12 +236,16 @@ func (r *reader) loadField(i int, f *field, columns []arrow.Array) error {
 	if loaded != nil {
 		return nil
 	}
-	return r.l.c.skip(f, r.l.b, r.x.version)
+	return r.l.c.skip(f, r.l.b)
 }
 
 func (r *reader) columnError(f *field, err error) error {
-	if isFileError(err) {
+	var misfit *misfitError
+	switch {
+	case isFileError(err):
 		return err
+	case errors.As(err, &misfit):
+		return &connector.RecordError{File: r.x.path, Column: f.name, Reason: err.Error(), Err: err}
 	}
 	return &connector.RecordError{File: r.x.path, Column: f.name, Reason: fmt.Sprintf("the Arrow file is damaged: %v", err), Err: err}
 }

@@ -23,7 +23,8 @@ type Table interface {
 // ScanRequest says which part of a Table or of an offset range is wanted.
 type ScanRequest struct {
 	// Columns are positions in Schema, in the order wanted; nil means all, an
-	// empty list only the number of rows (batches without columns).
+	// empty list only the number of rows (batches without columns). Positions behind
+	// Schema are the hidden columns of files (MetadataFields), in Filters too.
 	Columns []int
 	// Filters are conditions over expr.Ref positions of Schema. They are advice:
 	// what certainly fails one may be left out (files, row groups), what is

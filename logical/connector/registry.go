@@ -89,6 +89,8 @@ type Discovery struct {
 	// Pinned is to be stored in the checkpoint and given back in Env.Pinned, so that
 	// the stream keeps its columns.
 	Pinned map[string]string
+	// HasMetadata says that the source gives the hidden columns of files.
+	HasMetadata bool
 }
 
 // Connector makes tables, sources and sinks. A nil function means it has none. Bad
@@ -106,6 +108,9 @@ type Connector struct {
 	Source func(ctx context.Context, env Env) (Source, error)
 	// Sink opens an output.
 	Sink func(ctx context.Context, env Env) (Sink, error)
+	// CheckSink finds wrong options of an output and touches nothing, so that a script is
+	// refused before any of its queries runs; nil: Sink finds them.
+	CheckSink func(env Env) error
 }
 
 // Registry maps names to connectors, and knows the names of the file formats. It is
@@ -204,6 +209,20 @@ func (r *Registry) Sink(ctx context.Context, name string, env Env) (Sink, error)
 		return nil, cannot(c, "be written to", func(c Connector) bool { return c.Sink != nil }, r)
 	}
 	return c.Sink(ctx, env)
+}
+
+// CheckSink finds what is wrong with the options of an output without opening it.
+func (r *Registry) CheckSink(name string, env Env) error {
+	c, err := r.Lookup(name)
+	switch {
+	case err != nil:
+		return err
+	case c.Sink == nil:
+		return cannot(c, "be written to", func(c Connector) bool { return c.Sink != nil }, r)
+	case c.CheckSink == nil:
+		return nil
+	}
+	return c.CheckSink(env)
 }
 
 func cannot(c Connector, what string, can func(Connector) bool, r *Registry) error {

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -38,6 +39,17 @@ type Error struct {
 func newError(src string, span ast.Span, message string) *Error {
 	e := &Error{Span: span, Message: message}
 	e.locate(src)
+	return e
+}
+
+// At places an error of another package at a node of src; one that has a place stays.
+func At(src string, n ast.Node, err error) error {
+	var placed *Error
+	if err == nil || errors.As(err, &placed) {
+		return err
+	}
+	e := newError(src, ast.Span{From: n.Pos(), To: n.End()}, err.Error())
+	e.Err = err
 	return e
 }
 
