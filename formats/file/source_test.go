@@ -242,7 +242,7 @@ func TestCleanSource(t *testing.T) {
 		w := newWorld(t)
 		options := []string{"clean_source", policy}
 		if policy == "archive" {
-			options = append(options, "archive_dir", "in/old") // inside of the source
+			options = append(options, "archive_dir", "in/_old") // inside of the source, under a hidden name
 		}
 		s := w.stream(options...)
 		w.writeAt(1, "in/d/a.csv", "v\n1\n")
@@ -266,7 +266,7 @@ func TestCleanSource(t *testing.T) {
 		w.writeAt(5, "in/z.csv", "v\n5\n")
 		s.expect("5")
 		if policy == "archive" {
-			if got := w.read("in/old/d/a.csv") + w.read("in/old/d/a.1.csv"); got != "v\n1\nv\n33\n" {
+			if got := w.read("in/_old/d/a.csv") + w.read("in/_old/d/a.1.csv"); got != "v\n1\nv\n33\n" {
 				t.Errorf("archived %q", got)
 			}
 		}
