@@ -324,7 +324,6 @@ type visits struct {
 	byN    *tidemill.MapState[int64, place]
 	recent *tidemill.ListState[int64]
 	fresh  *tidemill.ValueState[string]
-	time   tidemill.TimeMode
 }
 
 type place struct {

@@ -90,12 +90,11 @@ func (x *streamExecution) committedBatch(ctx context.Context, entry *checkpoint.
 
 // batchResult is a batch that has run and is durable, but not visible.
 type batchResult struct {
-	run      *batchRun
-	staged   connector.Staged // nil where rows were dropped
-	rows     int64
-	inputs   []checkpoint.InputFile
-	state    []checkpoint.OperatorState
-	duration time.Duration
+	run    *batchRun
+	staged connector.Staged // nil where rows were dropped
+	rows   int64
+	inputs []checkpoint.InputFile
+	state  []checkpoint.OperatorState
 }
 
 func (b *batchResult) discard() error {

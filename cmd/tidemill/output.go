@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -139,9 +138,4 @@ func formatOf(name string, zone *time.Location) (codec.Format, error) {
 		return parquet.New(parquet.Options{})
 	}
 	return nil, fmt.Errorf("bug: format %s", name)
-}
-
-// indent puts two blanks before every line.
-func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }

@@ -143,7 +143,6 @@ type loader struct {
 	changing map[int64][]block
 	zstd     *zstd.Decoder
 	lz4      *lz4.Reader
-	scratch  []byte
 
 	b *body  // being loaded
 	c cursor // in it

@@ -87,7 +87,6 @@ type streamDecl struct {
 	options     []string // k = 'v', without path and format
 	otherwise   string   // the statement of kind ""
 	asFormat    string   // what its files are written as instead
-	extra       int      // files converted so far
 	perTriggers int
 }
 
