@@ -39,6 +39,7 @@ var api = []struct {
 	{"columnar", []string{"Reader"}},
 	{"formats/codec", []string{"Mode", "Encoding", "Compression"}},
 	{"formats/csv", []string{"Options", "Header"}},
+	{"formats/ipc", []string{"Options", "Compression"}},
 	{"formats/json", []string{"Options"}},
 	{"formats/parquet", []string{"Options", "Compression"}},
 	{"formats/text", []string{"Options"}},

@@ -3,6 +3,7 @@ package tidemill
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
@@ -83,13 +84,23 @@ func KindOf(err error) ErrorKind {
 		return RefusalError
 	case errors.As(err, &batch), errors.As(err, &record):
 		return FailedError
-	case errors.As(err, &file) && !errors.As(err, &noFiles) && !errors.As(err, &option) && !errors.As(err, &usage):
-		return FailedError // a file met while a statement was planned: unreadable, not misspelt
+	case errors.As(err, &file) && !misspelt(err) && !errors.As(err, &noFiles) && !errors.As(err, &option) && !errors.As(err, &usage):
+		return FailedError // a file met while a statement was planned cannot be read
 	case errors.As(err, &option), errors.As(err, &noFiles), errors.As(err, &text), errors.As(err, &texts),
 		errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
 		return UsageError
 	}
 	return FailedError
+}
+
+// misspelt says that a path cannot name anything, which is not the file's fault.
+func misspelt(err error) bool {
+	for _, e := range []error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENAMETOOLONG, syscall.ENOTDIR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // usageError is bad usage that no other package has a type for.

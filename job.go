@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/formats"
+	"github.com/tidemill/tidemill/formats/file"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
@@ -200,8 +202,12 @@ func (j *job) listened() incremental.Listener {
 func (j *job) pinned() map[string]string {
 	pinned := j.session.settings.pinned()
 	pinned["output_mode"] = j.mode.String()
+	options := j.options
+	if strings.EqualFold(j.connector, "filesystem") || j.connector == "" {
+		options = file.PinnedOptions(formats.Files(), options)
+	}
 	for _, key := range []string{"path", "format", "partition_by"} {
-		if v := j.options[key]; v != "" {
+		if v := options[key]; v != "" {
 			pinned["sink_"+key] = v
 		}
 	}

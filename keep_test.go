@@ -9,7 +9,9 @@ import (
 
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/formats/ipc"
+	"github.com/tidemill/tidemill/formats/parquet"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
@@ -86,4 +88,52 @@ func TestArrowFiles(t *testing.T) {
 	x.ok(err)
 	x.ok(sc.Start(x.ctx).Wait())
 	x.expect("through a stream", x.sql("SELECT count(*), sum(price), count(DISTINCT channel) FROM 'out/b'"), want)
+}
+
+// _metadata is a hidden struct of what comes from files.
+func TestFileMetadata(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.write("in/day=2024-01-01/a.csv", "k,n\nx,1\ny,2\nz,3")
+	x.write("in/day=2024-01-02/b.csv", "k,n\nx,4")
+	x.write("one/a.json", `{"_metadata": 7}`)
+	x.expect("fields", x.sql("SELECT _metadata.file_path, _metadata.file_name, _metadata.file_size, _metadata.row_number, k FROM 'in'"), `
+		in/day=2024-01-01/a.csv a.csv 16 0 x
+		in/day=2024-01-01/a.csv a.csv 16 1 y
+		in/day=2024-01-01/a.csv a.csv 16 2 z
+		in/day=2024-01-02/b.csv b.csv 8 0 x`)
+	x.expect("star leaves it out", x.sql("SELECT * FROM 'in' WHERE _metadata.file_name = 'b.csv'"), "x 4 2024-01-02T00:00:00")
+	x.expect("rows by number", x.sql("SELECT k FROM 'in' AS t WHERE t._metadata.row_number > 0 AND n > 2"), "z")
+	x.expect("the time", x.sql("SELECT count(*) FROM 'in' WHERE _metadata.file_modification_time > TIMESTAMP '2020-01-01'"), "4")
+	x.expect("grouped", x.sql("SELECT _metadata.file_name AS f, sum(n) FROM 'in' GROUP BY _metadata.file_name"), "a.csv 6\nb.csv 4")
+	x.expect("the struct", x.sql("SELECT m.file_name FROM (SELECT _metadata AS m FROM 'in/day=2024-01-02')"), "b.csv")
+	x.expect("joined", x.sql("SELECT a._metadata.row_number, b._metadata.file_name FROM 'in' a JOIN 'in' b USING (k) WHERE a.n = 1 AND b.n = 4"), "0 b.csv")
+	x.expect("a real column hides it", x.sql("SELECT _metadata FROM 'one'"), "7")
+	for text, says := range map[string]string{
+		"SELECT _metadata.nothing FROM 'in'":                              "has no field nothing",
+		"SELECT _metadata.file_name FROM 'in' a, 'in' b":                  "ambiguous; it could be a._metadata or b._metadata",
+		"SELECT _metadata FROM range(3)":                                  "no column _metadata",
+		"SELECT _metadata FROM (SELECT * FROM 'in')":                      "no column _metadata",
+		"SELECT a._metadata FROM 'in' b JOIN (SELECT 1 AS k) a USING (k)": "_metadata",
+	} {
+		if _, err := x.SQL(x.ctx, text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// The number of a row is that in its file, whatever is left out while reading it.
+func TestRowNumbers(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	lines := []string{"n"}
+	for i := range 1000 {
+		lines = append(lines, fmt.Sprint(i))
+	}
+	x.write("in/a.csv", strings.Join(lines, "\n"))
+	x.ok(x.run(x.WriteStream(x.ReadStream("in", csv.Options{Header: csv.HeaderYes}, nil)).To("out/p", parquet.Options{RowGroupRows: 100})))
+	for _, from := range []string{"'in/a.csv'", "'out/p/*.parquet'"} {
+		x.expect(from, x.sql("SELECT n, _metadata.row_number FROM "+from+" WHERE n > 950 AND n % 20 = 0"), "960 960\n980 980")
+		x.expect(from+" all", x.sql("SELECT count(*), sum(_metadata.row_number) FROM "+from+" WHERE _metadata.row_number = n"), "1000 499500")
+	}
 }

@@ -452,8 +452,10 @@ func TestMistakes(t *testing.T) {
 	if _, err := tidemill.NewSession(tidemill.Options{Settings: map[string]string{"threads": "none"}}); tidemill.KindOf(err) != tidemill.UsageError {
 		t.Errorf("a wrong setting gives %v", err)
 	}
-	if _, err := x.fs.Stat("out"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was refused left an output directory: %v", err)
+	for _, name := range []string{"out", "out.checkpoint", "o", "o.checkpoint"} {
+		if _, err := x.fs.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what was refused left %s: %v", name, err)
+		}
 	}
 }
 

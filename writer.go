@@ -203,6 +203,11 @@ func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
 		return nil, err
 	}
 	j.connector, j.listener = w.to.connector, w.listener
+	if j.openSink == nil { // before a checkpoint is made for it
+		if err := w.s.connectors.CheckSink(j.connector, j.sinkEnv(plan.Schema())); err != nil {
+			return nil, err
+		}
+	}
 	return j.start(ctx, plan)
 }
 

@@ -16,6 +16,9 @@ type CommitEntry struct {
 	// Maxima is the largest event time seen by each watermark node up to and with
 	// this batch.
 	Maxima map[string]int64 `json:"maxima_us"`
+	// Seen is the batch time at which each watermark node with idle_after last had rows; of
+	// one that had none yet, when the query first began.
+	Seen map[string]int64 `json:"seen_us,omitempty"`
 	// Sources are where each source has been read to, in the order of the plan.
 	Sources []SourceEnd `json:"sources"`
 	// Inputs are the files that were read, with the hashes taken while reading.

@@ -106,7 +106,7 @@ func TestCrashEverywhere(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 40, Seed: *crashSeed})
+			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 80, Seed: *crashSeed})
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestFlippedBytes(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			perFile := 6
+			perFile := 4
 			if *crashAll {
 				perFile = 0
 			}

@@ -107,7 +107,7 @@ func (x *incrementalExecution) describePlan() (checkpoint.Plan, error) {
 	}
 	for _, s := range x.streams {
 		p.Sources = append(p.Sources, checkpoint.Source{
-			Name: s.Name, Kind: s.Decl.Connector(), Identity: s.Decl.Options["path"],
+			Name: s.Name, Kind: s.Decl.Connector(), Identity: connector.CleanPath(s.Decl.Options["path"]),
 			Schemas: []checkpoint.SourceSchema{{Version: 1, Columns: fields(s.Schema), Options: s.Pinned}},
 		})
 	}

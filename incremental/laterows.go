@@ -14,6 +14,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/incremental/stateful"
+	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/physical"
 )
@@ -244,12 +245,28 @@ func (r *lateRowsReader) listUnits(ctx context.Context, p *latePart) ([]connecto
 		return nil, err
 	}
 	req := connector.ScanRequest{
-		Filters: filters, BatchRows: r.s.cfg.BatchRows, Mem: r.s.cfg.Mem, Again: true,
+		Columns: allColumns(scan), Filters: filters, BatchRows: r.s.cfg.BatchRows, Mem: r.s.cfg.Mem, Again: true,
 	}
 	if r.hasFiles(p) {
 		req.Hidden = []string{connector.HiddenFile}
 	}
 	return rangeUnits(scan.Stream.Name, r.s, r.entry)(ctx, req)
+}
+
+// allColumns are all columns of a stream, and behind them the hidden ones that its scan
+// reads: which units there are may depend on those.
+func allColumns(scan *logical.StreamScan) []int {
+	n := scan.Stream.Schema.NumFields()
+	columns := make([]int, n)
+	for i := range columns {
+		columns[i] = i
+	}
+	for _, i := range scan.Positions {
+		if i >= n {
+			columns = append(columns, i)
+		}
+	}
+	return columns
 }
 
 // hasFiles says whether the rows of a part come from files.

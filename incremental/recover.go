@@ -48,7 +48,7 @@ func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
 	if err := checkSides(cfg, x.sink); err != nil {
 		return nil, err
 	}
-	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy, cfg.Clock.Now().UnixMicro())
+	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy)
 	return x, err
 }
 
@@ -154,9 +154,9 @@ func (x *streamExecution) resume(ctx context.Context, r checkpoint.Recovery) err
 	x.currentBatchID = r.Batch
 	x.last = r.Last
 	if r.Last != nil {
-		x.watermarks.restore(r.Last.Maxima, r.Last.Offsets.EvictionWatermark, r.Last.NextWatermark)
+		x.watermarks.restore(r.Last.Maxima, r.Last.Seen, r.Last.Offsets.EvictionWatermark, r.Last.NextWatermark)
 	} else {
-		x.watermarks.restore(nil, nil, nil)
+		x.watermarks.restore(nil, nil, nil, nil)
 	}
 	if x.sources == nil {
 		if err := x.openSources(ctx, r); err != nil {

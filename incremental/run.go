@@ -252,7 +252,7 @@ func (b *batchResult) commitEntry(x *streamExecution, entry *checkpoint.OffsetEn
 	maxima, next := x.watermarks.after(b.run.eventTimes.seen(), entry.Time)
 	c := checkpoint.CommitEntry{
 		Batch: entry.Batch, Offsets: *entry, State: b.state,
-		NextWatermark: next, Maxima: maxima, Inputs: b.inputs,
+		NextWatermark: next, Maxima: maxima, Seen: x.watermarks.lastSeen(), Inputs: b.inputs,
 		Counters: checkpoint.Counters{Out: b.rows, Late: b.run.lateRows()},
 	}
 	for i, s := range x.sources {

@@ -55,15 +55,16 @@ type watermarks struct {
 	// late judges rows of the next batch, evict removes its state: the watermarks of
 	// the batch before it and of the batch itself.
 	late, evict *int64
-	// seen is the batch time at which each node last had rows; of one that had none in
-	// this process, when it began.
-	seen  map[string]int64
+	// seen is the batch time at which each node last had rows; one that had none yet is
+	// idle since the query began.
+	seen map[string]int64
+	// began is the time of the first batch, in microseconds; 0 before it.
 	began int64
 }
 
-// newWatermarks finds the Watermark nodes of an analyzed plan. now is in microseconds.
-func newWatermarks(plan logical.Node, policy WatermarkPolicy, now int64) (*watermarks, error) {
-	w := &watermarks{policy: policy, maxima: map[string]int64{}, seen: map[string]int64{}, began: now}
+// newWatermarks finds the Watermark nodes of an analyzed plan.
+func newWatermarks(plan logical.Node, policy WatermarkPolicy) (*watermarks, error) {
+	w := &watermarks{policy: policy, maxima: map[string]int64{}, seen: map[string]int64{}}
 	var err error
 	logical.Walk(plan, func(n logical.Node) bool {
 		m, ok := n.(*logical.Watermark)
@@ -101,17 +102,19 @@ func streamOption(n logical.Node, key string) (d time.Duration, err error) {
 func (w *watermarks) declared() bool { return len(w.nodes) > 0 }
 
 // restore takes up what a checkpoint holds.
-func (w *watermarks) restore(maxima map[string]int64, late, evict *int64) {
+func (w *watermarks) restore(maxima, seen map[string]int64, late, evict *int64) {
 	w.maxima = maps.Clone(maxima)
 	if w.maxima == nil {
 		w.maxima = map[string]int64{}
 	}
+	maps.Copy(w.seen, seen)
 	w.late, w.evict = late, evict
 }
 
 // after is the maxima and the watermark when a batch at batchTime has seen the given
 // maxima. The watermark never goes back.
 func (w *watermarks) after(seen map[string]int64, batchTime int64) (maxima map[string]int64, next *int64) {
+	w.begin(batchTime)
 	maxima = maps.Clone(w.maxima)
 	for label, t := range seen {
 		w.seen[label] = batchTime
@@ -120,6 +123,30 @@ func (w *watermarks) after(seen map[string]int64, batchTime int64) (maxima map[s
 		}
 	}
 	return maxima, w.forward(w.global(maxima, batchTime))
+}
+
+// lastSeen is what the checkpoint keeps so that a stream stays idle over a restart: of
+// the nodes with idle_after, when they last had rows.
+func (w *watermarks) lastSeen() map[string]int64 {
+	var out map[string]int64
+	for _, n := range w.nodes {
+		if n.idleAfter == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		out[n.label] = w.lastRows(n)
+	}
+	return out
+}
+
+// lastRows is when a node last had rows, or when the query began.
+func (w *watermarks) lastRows(n watermarkNode) int64 {
+	if last, ok := w.seen[n.label]; ok {
+		return last
+	}
+	return w.began
 }
 
 // forward is the larger of the watermark in force and a candidate.
@@ -132,15 +159,21 @@ func (w *watermarks) forward(candidate *int64) *int64 {
 
 // passIdle moves the watermark on where a node that held it back has been idle for as
 // long as it may.
-func (w *watermarks) passIdle(now int64) { w.evict = w.forward(w.global(w.maxima, now)) }
+func (w *watermarks) passIdle(now int64) {
+	w.begin(now)
+	w.evict = w.forward(w.global(w.maxima, now))
+}
+
+// begin notes the time of the first batch, or of the first look for one.
+func (w *watermarks) begin(now int64) {
+	if w.began == 0 {
+		w.began = now
+	}
+}
 
 // isIdle says whether a node no longer holds the others back.
 func (w *watermarks) isIdle(n watermarkNode, now int64) bool {
-	last, ok := w.seen[n.label]
-	if !ok {
-		last = w.began
-	}
-	return n.idleAfter > 0 && now-last >= n.idleAfter.Microseconds()
+	return n.idleAfter > 0 && now-w.lastRows(n) >= n.idleAfter.Microseconds()
 }
 
 // global joins the nodes' watermarks by the policy. While others have rows, idle ones

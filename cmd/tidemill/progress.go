@@ -192,23 +192,30 @@ func byteSize(n int64) string {
 // eraseLine goes to the beginning of the line and clears it.
 const eraseLine = "\r\x1b[K"
 
-// redraw shows the newest text of each query in place of the last picture, cut to the
-// width of the terminal: a line that wraps could not be erased.
+// redraw shows the newest text of each query in place of the last picture, each cut to
+// its share of the terminal's width: a line that wraps could not be erased.
 func (r *reporter) redraw() {
-	parts := make([]string, len(r.order))
-	for i, q := range r.order {
-		parts[i] = r.queries[q].summary
-	}
-	line := []rune(strings.Join(parts, " | "))
 	width := r.width()
 	if width <= 0 {
 		width = 80
 	}
-	if len(line) >= width {
-		line = append(line[:max(width-2, 0)], '…')
+	const between = " | "
+	share := (width - 1 - len(between)*(len(r.order)-1)) / len(r.order)
+	parts := make([]string, len(r.order))
+	for i, q := range r.order {
+		parts[i] = cutTo(r.queries[q].summary, share)
 	}
-	fmt.Fprintf(r.w, "%s%s", eraseLine, string(line))
+	fmt.Fprint(r.w, eraseLine, cutTo(strings.Join(parts, between), width-1))
 	r.live = true
+}
+
+// cutTo cuts a text to so many characters.
+func cutTo(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:max(most-1, 0)]) + "…"
 }
 
 // warn shows a warning, a line of text in every style.

@@ -415,7 +415,7 @@ func TestComparison(t *testing.T) {
 		{"DATE '2024-01-01' = TIMESTAMP '2024-01-01'", "true"},
 		{"array(1, NULL) = array(1, NULL)", "true"}, {"array(1) < array(1, 2)", "true"}, {"struct(1, 'a') = struct(1, 'b')", "false"},
 		{"INTERVAL '1 month' = INTERVAL '30 days'", "true"},
-		{"1 = 'a'", "error: does not exist"},
+		{"1 = 'a'", "error: cannot be compared"},
 		{"coalesce(NULL, NULL)", "NULL"}, {"coalesce(NULL, 1, 2.5)", "1.0"}, {"nullif(1, 2)", "1"},
 		{"greatest(1, NULL, 3)", "3"}, {"least(NULL, NULL)", "NULL"}, {"greatest('a', 'b')", "b"},
 		{"if(NULL, 1, 2)", "2"}, {"nvl2(1, 'a', 'b')", "a"},

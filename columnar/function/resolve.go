@@ -124,6 +124,9 @@ func mismatch(name string, args []arrow.DataType, forms []string) error {
 	for i, a := range args {
 		types[i] = columnar.TypeName(a)
 	}
+	if len(types) == 2 && strings.ContainsAny(name, "=<>") {
+		return fmt.Errorf("%s cannot be compared with %s; cast one of them", types[0], types[1])
+	}
 	if len(forms) > 6 {
 		forms = append(forms[:6:6], "…")
 	}

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -141,12 +140,7 @@ func (o *ReadOptions) wouldRead(dir string) bool {
 	return inside && !slices.ContainsFunc(strings.Split(rel, "/"), isHidden)
 }
 
-// cleanPath tidies a path without changing what a pattern in it means: a scheme
-// file:// goes, and so do doubled and final slashes.
-func cleanPath(p string) string {
-	p = strings.TrimPrefix(p, "file://")
-	return path.Clean(p)
-}
+func cleanPath(p string) string { return connector.CleanPath(p) }
 
 // WriteOptions are the options of the filesystem connector for writing.
 type WriteOptions struct {

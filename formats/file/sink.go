@@ -84,6 +84,26 @@ func newSink(formats Formats, env connector.Env) (*Sink, error) {
 	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted}, nil
 }
 
+// PinnedOptions are those options of an output that a checkpoint keeps, as they are meant
+// and not as they are spelt: path, format and partition_by.
+func PinnedOptions(formats Formats, options map[string]string) map[string]string {
+	o, _, err := decodeWrite(options)
+	if err != nil {
+		return nil // refused before anything is pinned
+	}
+	pinned := map[string]string{"path": o.Path, "format": "parquet"}
+	if f, _, ok := formats.byExtension(o.Path); ok {
+		pinned["format"] = f.Name
+	}
+	if o.Format != "" {
+		pinned["format"] = strings.ToLower(o.Format)
+	}
+	if len(o.PartitionBy) > 0 {
+		pinned["partition_by"] = strings.ToLower(strings.Join(o.PartitionBy, ", "))
+	}
+	return pinned
+}
+
 // sinkFormat makes the format that is stated, or that the name of the path means:
 // out/x.csv is a directory of CSV files. Parquet is the default.
 func sinkFormat(formats Formats, o WriteOptions, rest map[string]string, env *connector.Env) (codec.Format, error) {

@@ -52,9 +52,11 @@ func TestTraceAndFaultsPassThrough(t *testing.T) {
 func TestLockOfDeadProcess(t *testing.T) {
 	const env = "VFS_TEST_LOCK"
 	if name := os.Getenv(env); name != "" {
-		if _, err := vfs.OS().Lock(name); err != nil {
+		l, err := vfs.OS().Lock(name)
+		if err != nil {
 			os.Exit(3)
 		}
+		defer l.Close() // never: it keeps the collector from closing the file
 		fmt.Println("held")
 		select {}
 	}

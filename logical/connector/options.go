@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,4 +209,13 @@ func ParseDuration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is too long", s)
 	}
 	return time.Duration(days)*day + time.Duration(v.Nanoseconds), nil
+}
+
+// CleanPath tidies a path without changing what a pattern in it means: a scheme file://
+// goes, and so do ./ and doubled and final slashes. No path stays none.
+func CleanPath(p string) string {
+	if p == "" {
+		return ""
+	}
+	return path.Clean(strings.TrimPrefix(p, "file://"))
 }

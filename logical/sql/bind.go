@@ -36,6 +36,9 @@ type binder struct {
 	// streams are those opened for this statement: all uses of a stream share one.
 	// Another statement asks anew, as it may have pinned other columns.
 	streams map[*Declaration]*logical.Stream
+	// metadata is set once something asks for _metadata; hidden are the columns of it.
+	metadata bool
+	hidden   map[idKey]bool
 }
 
 // cte is a common table expression in scope, with the ones it sees itself.
@@ -49,6 +52,7 @@ type cte struct {
 type relation struct {
 	node    logical.Node
 	columns []column
+	files   []fileColumns // hidden columns of its tables
 }
 
 // column is one visible column of a relation.
@@ -79,6 +83,7 @@ func newBinder(ctx context.Context, p *Planner, src string) *binder {
 	return &binder{
 		p: p, ctx: ctx, src: src, file: p.File,
 		windows: map[idKey]*logical.Window{}, sizes: map[expr.Expr]int{}, streams: map[*Declaration]*logical.Stream{},
+		hidden: map[idKey]bool{},
 	}
 }
 
@@ -184,6 +189,7 @@ func named(e expr.Expr, name string, seen map[expr.ID]bool) expr.Named {
 // query binds a query. outer is where it stands, for telling a correlated subquery
 // from a slip; nil for none.
 func (b *binder) query(q *ast.Query, outer *env) (*relation, error) {
+	b.noteMetadata(q)
 	if q.With != nil {
 		defer func(old *cte) { b.ctes = old }(b.ctes)
 		if err := b.with(q.With); err != nil {

@@ -196,6 +196,13 @@ func (e *env) name(n *ast.Name) (expr.Expr, error) {
 		if c != nil {
 			return e.fields(n, c, c.Column, parts[2:])
 		}
+		x, err := e.fileStruct(parts[0].Text, parts[1].Text)
+		if err != nil {
+			return nil, e.b.wrap(n, err)
+		}
+		if x != nil {
+			return e.fields(n, nil, x, parts[2:])
+		}
 	}
 	first := parts[0].Text
 	x, c, err := e.oneName(n, first)
@@ -238,6 +245,9 @@ func (e *env) oneName(at ast.Node, name string) (x expr.Expr, c *column, err err
 	}
 	if c != nil {
 		return c.Column, c, nil
+	}
+	if x, err = e.fileStruct("", name); x != nil || err != nil {
+		return x, nil, e.b.wrap(at, err)
 	}
 	if e.sel != nil && e.sel.window != nil && strings.EqualFold(name, e.sel.window.name) {
 		return e.sel.window.value, nil, nil

@@ -44,6 +44,7 @@ func joined(j *logical.Join, sides ...*relation) *relation {
 	r := &relation{node: j}
 	now := byID(j.Schema())
 	for _, side := range sides {
+		r.files = append(r.files, side.files...)
 		for _, c := range side.columns {
 			if n := now[c.ID]; n != nil {
 				c.Column = n
@@ -79,7 +80,8 @@ func (b *binder) table(t ast.TableExpr, outer *env) (*relation, error) {
 			return nil, b.wrap(n.Path, err)
 		}
 		name := ast.QuoteString(n.Path.Value)
-		return b.aliased(relationOf(logical.NewScan(name, aliasName(n.Alias, ""), table), aliasName(n.Alias, "")), n.Alias)
+		alias := aliasName(n.Alias, "")
+		return b.aliased(b.scanned(b.tableScan(logical.NewScan(name, alias, table)), alias), n.Alias)
 	case *ast.TableFunc:
 		return b.tableFunc(n, outer)
 	case *ast.TableQuery:
@@ -114,9 +116,12 @@ func aliasName(a *ast.Alias, otherwise string) string {
 
 // requalified gives the columns of a query in FROM the name of its alias.
 func (b *binder) requalified(r *relation, a *ast.Alias) (*relation, error) {
-	out := &relation{node: r.node}
+	out := &relation{node: r.node, files: slices.Clone(r.files)}
 	if a != nil {
 		out.node = logical.NewAlias(r.node, a.Name.Text)
+	}
+	for i := range out.files {
+		out.files[i].table = aliasName(a, "")
 	}
 	now := byID(out.node.Schema())
 	for _, c := range r.columns {
@@ -145,7 +150,7 @@ func (b *binder) aliased(r *relation, a *ast.Alias) (*relation, error) {
 
 // renamed calls the first columns of r by other names.
 func renamed(r *relation, names []*ast.Ident) *relation {
-	out := &relation{node: r.node, columns: slices.Clone(r.columns)}
+	out := &relation{node: r.node, columns: slices.Clone(r.columns), files: r.files}
 	for i, id := range names {
 		out.columns[i].name = id.Text
 	}
@@ -202,7 +207,7 @@ func (b *binder) tableName(n *ast.TableName) (*relation, error) {
 			return nil, b.wrap(n, fmt.Errorf("table %s: %w", name, err))
 		}
 	}
-	return b.aliased(relationOf(logical.NewScan(name, alias, table), alias), n.Alias)
+	return b.aliased(b.scanned(b.tableScan(logical.NewScan(name, alias, table)), alias), n.Alias)
 }
 
 func (b *binder) unknownTable(n *ast.TableName, name string) error {
@@ -286,6 +291,7 @@ func (b *binder) within(o origin, f func() error) error {
 // declared binds a stream, or a table with computed columns: the scan, the computed
 // columns, the watermark.
 func (b *binder) declared(d *Declaration, alias string, n ast.Node) (*relation, error) {
+	b.metadata = b.metadata || speaksOf(d.create)
 	scan, err := b.scanOf(d, alias, n)
 	if err != nil {
 		return nil, err
@@ -300,7 +306,7 @@ func (b *binder) declared(d *Declaration, alias string, n ast.Node) (*relation, 
 	if err != nil {
 		return nil, err
 	}
-	return relationOf(scan, alias), nil
+	return b.scanned(scan, alias), nil
 }
 
 func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node, error) {
@@ -310,7 +316,7 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 		if err != nil {
 			return nil, b.wrap(n, fmt.Errorf("table %s: %w", name, err))
 		}
-		return logical.NewScan(name, alias, table), nil
+		return b.tableScan(logical.NewScan(name, alias, table)), nil
 	}
 	stream := b.streams[d]
 	if stream == nil {
@@ -321,18 +327,18 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 		b.streams[d] = stream
 	}
 	if !b.p.Bounded {
-		return logical.NewStreamScan(alias, stream), nil
+		return b.streamScan(logical.NewStreamScan(alias, stream)), nil
 	}
 	table, err := stream.Bounded(b.ctx)
 	if err != nil {
 		return nil, b.wrap(n, fmt.Errorf("stream %s: %w", name, err))
 	}
-	return logical.NewScan(name, alias, table), nil
+	return b.tableScan(logical.NewScan(name, alias, table)), nil
 }
 
 // computed adds the computed columns, in the order of the declaration.
 func (b *binder) computed(d *Declaration, scan logical.Node, alias string) (logical.Node, error) {
-	rel := relationOf(scan, alias)
+	rel := b.scanned(scan, alias)
 	var list []expr.Named
 	placed := map[expr.ID]bool{}
 	any := false
@@ -362,9 +368,9 @@ func (b *binder) computed(d *Declaration, scan logical.Node, alias string) (logi
 	}
 	// Columns the declaration does not mention were inferred: they come first.
 	var all []expr.Named
-	for _, c := range rel.columns {
+	for _, c := range scan.Schema().Columns {
 		if !placed[c.ID] {
-			all = append(all, expr.Pass(c.Column))
+			all = append(all, expr.Pass(c))
 		}
 	}
 	return logical.NewProject(scan, append(all, list...)), nil
@@ -376,7 +382,7 @@ func (b *binder) watermark(d *Declaration, n logical.Node) (logical.Node, error)
 	if w == nil {
 		return n, nil
 	}
-	e := &env{b: b, rel: relationOf(n, d.Source.Name), clause: "WATERMARK"}
+	e := &env{b: b, rel: b.scanned(n, d.Source.Name), clause: "WATERMARK"}
 	x, err := e.name(&ast.Name{Span: w.Column.Span, Parts: []*ast.Ident{w.Column}})
 	if err != nil {
 		return nil, err
@@ -426,7 +432,7 @@ func (b *binder) join(n *ast.Join, outer *env) (*relation, error) {
 		}
 		return joinSides(logical.NewJoin(kind, left.node, right.node, nil), left, right), nil
 	}
-	both := &relation{columns: slices.Concat(left.columns, right.columns)}
+	both := &relation{columns: slices.Concat(left.columns, right.columns), files: slices.Concat(left.files, right.files)}
 	e := &env{b: b, rel: both, clause: "ON", outer: outer}
 	on, err := e.condition(n.On, "ON")
 	if err != nil {
@@ -502,7 +508,7 @@ func (b *binder) usingColumn(n *ast.Join, id *ast.Ident, side *relation, which s
 // mergeUsing puts the merged columns first and shadows those they stand for.
 func (b *binder) mergeUsing(n *ast.Join, r *relation, pairs [][2]column) (*relation, error) {
 	j := r.node.(*logical.Join)
-	out := &relation{node: j}
+	out := &relation{node: j, files: r.files}
 	shadow := map[expr.ID]bool{}
 	var computed []expr.Named
 	for _, p := range pairs {
@@ -605,5 +611,5 @@ func (b *binder) readFunc(n *ast.TableFunc, format string) (*relation, error) {
 	}
 	name := n.Name.Text + "(" + ast.QuoteString(path) + ")"
 	alias := aliasName(n.Alias, "")
-	return b.aliased(relationOf(logical.NewScan(name, alias, table), alias), n.Alias)
+	return b.aliased(b.scanned(b.tableScan(logical.NewScan(name, alias, table)), alias), n.Alias)
 }

@@ -156,7 +156,7 @@ func (b *binder) generate(left *relation, c generatorCall, alias string, names [
 		return nil, b.errorf(names[len(made.columns)], "%s has %s, the list names %d", c.name, count(len(made.columns), "column"), len(names))
 	}
 	made = renamed(made, names)
-	return &relation{node: u, columns: slices.Concat(left.columns, made.columns)}, nil
+	return &relation{node: u, columns: slices.Concat(left.columns, made.columns), files: left.files}, nil
 }
 
 func columnOf(c *expr.Column, table string) column {
@@ -187,7 +187,7 @@ func (b *binder) joinGenerator(n *ast.Join, f *ast.TableFunc, outer *env) (*rela
 	if err != nil {
 		return nil, err
 	}
-	return &relation{node: logical.NewFilter(r.node, on), columns: r.columns}, nil
+	return &relation{node: logical.NewFilter(r.node, on), columns: r.columns, files: r.files}, nil
 }
 
 // orTrue is a condition, or TRUE where there is none.

@@ -292,7 +292,7 @@ func (b *binder) windowTable(t *ast.TableFunc, outer *env) (*relation, error) {
 // windowColumns are the columns of a table with those of its window; a column of the
 // table that has such a name already is hidden by it.
 func (b *binder) windowColumns(in *relation, w *logical.Window) *relation {
-	r := &relation{node: w}
+	r := &relation{node: w, files: in.files}
 	table := ""
 	for _, c := range in.columns {
 		table = c.table
