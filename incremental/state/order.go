@@ -1,10 +1,14 @@
 package state
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/btree"
+
+	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
 // noRow is no slot.
@@ -82,34 +86,33 @@ func newOrder() order {
 	}
 }
 
-// insert adds rows. They are sorted by prefix, so that each prefix is looked up once
-// and the tree is filled in order.
-func (o *order) insert(rows []prefixed) {
-	slices.SortFunc(rows, func(a, b prefixed) int {
-		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.row, b.row)
-	})
-	for i := 0; i < len(rows); {
-		p := rows[i].prefix
+// insert adds rows with their prefixes, of one length. They are ordered by prefix, so
+// that each prefix is looked up once and the tree is filled in order.
+func (o *order) insert(prefixes []int64, rows []uint32) {
+	refs := sortedByPrefix(prefixes)
+	for i := 0; i < len(refs); {
+		p, row := prefixes[refs[i].Row()], rows[refs[i].Row()]
 		it, ok := o.tree.Get(orderItem{prefix: p})
 		if !ok {
-			it = orderItem{p, rows[i].row}
-			o.alone(it.head)
+			it = orderItem{p, row}
+			o.alone(row)
 			o.tree.ReplaceOrInsert(it)
 			i++
 		}
-		for ; i < len(rows) && rows[i].prefix == p; i++ {
-			o.append(it.head, rows[i].row)
+		for ; i < len(refs) && prefixes[refs[i].Row()] == p; i++ {
+			o.append(it.head, rows[refs[i].Row()])
 		}
 	}
 }
 
-// prefixed is a row with its prefix.
-type prefixed struct {
-	prefix int64
-	row    uint32
+// sortedByPrefix is the ascending order of prefixes; equal ones stay as they are.
+func sortedByPrefix(prefixes []int64) []kernel.Ref {
+	b := memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(prefixes))
+	d := array.NewData(arrow.PrimitiveTypes.Int64, len(prefixes), []*memory.Buffer{nil, b}, nil, 0, 0)
+	defer d.Release()
+	column := array.NewInt64Data(d)
+	defer column.Release()
+	return kernel.Sort([]kernel.SortKey{{Columns: []arrow.Array{column}}})
 }
 
 // remove takes a row out.
@@ -132,14 +135,70 @@ func (o *order) moved(from, to uint32, prefix int64) {
 	}
 }
 
-// takeMin removes the smallest prefix, if it is at or below bound, and appends its rows.
-func (o *order) takeMin(bound int64, rows []uint32) ([]uint32, bool) {
-	it, ok := o.tree.Min()
-	if !ok || it.prefix > bound {
-		return rows, false
+// takeMin removes the smallest prefixes at or below bound, up to walks of them, and
+// appends their rows in order; more is false once there are none.
+func (o *order) takeMin(bound int64, rows []uint32) (_ []uint32, more bool) {
+	var w [walks]walk
+	n := 0
+	for n < walks {
+		it, ok := o.tree.Min()
+		if !ok || it.prefix > bound {
+			break
+		}
+		o.tree.DeleteMin()
+		w[n].begin(&o.rings, it.head)
+		n++
 	}
-	o.tree.DeleteMin()
-	return o.ringRows(it.head, rows), true
+	for going := n > 0; going; {
+		going = false
+		for i := range w[:n] {
+			going = w[i].step(&o.rings) || going
+		}
+	}
+	for i := range w[:n] {
+		rows = append(rows, w[i].forth...)
+		slices.Reverse(w[i].back)
+		rows = append(rows, w[i].back...)
+	}
+	return rows, n > 0
+}
+
+// walks is how many rings are walked at a time. Each step waits for memory: those of
+// several rings, and of both directions of one, wait together.
+const walks = 8
+
+// walk goes around a ring from its head, in both directions, until they meet.
+type walk struct {
+	next, prev  uint32 // the last rows noted
+	forth, back []uint32
+	met         bool
+}
+
+func (w *walk) begin(r *rings, head uint32) {
+	w.next, w.prev = head, r.at(head).prev
+	w.forth = append(w.forth, head)
+	if w.met = w.prev == head; !w.met {
+		w.back = append(w.back, w.prev)
+	}
+}
+
+// step notes a row in each direction and says whether there may be more.
+func (w *walk) step(r *rings) bool {
+	if w.met {
+		return false
+	}
+	next, prev := r.at(w.next).next, r.at(w.prev).prev
+	if next == w.prev {
+		w.met = true
+		return false
+	}
+	w.next, w.forth = next, append(w.forth, next)
+	if prev == next {
+		w.met = true
+		return false
+	}
+	w.prev, w.back = prev, append(w.back, prev)
+	return true
 }
 
 // ringRows appends the rows of a ring, head first.

@@ -356,12 +356,10 @@ func (s *Shard) insertOrdered(rows []uint32) error {
 	if err != nil {
 		return err
 	}
-	list := make([]prefixed, len(rows))
-	for i, row := range rows {
-		list[i] = prefixed{prefixes[i], row}
+	for _, row := range rows {
 		s.flags.row(row)[0] |= rowOrdered
 	}
-	s.order.insert(list)
+	s.order.insert(prefixes, rows)
 	return nil
 }
 
@@ -637,8 +635,8 @@ func (s *Shard) sequence(rows []uint32) arrow.Array {
 
 // free gives up slots that have left the order.
 func (s *Shard) free(rows []uint32) {
+	s.leaveKeys(rows)
 	for _, row := range rows {
-		s.leaveKey(row)
 		s.keys.free(row)
 		s.values.free(row)
 		s.flags.row(row)[0] &= rowListed
@@ -651,16 +649,33 @@ func (s *Shard) free(rows []uint32) {
 	}
 }
 
-// leaveKey takes a row out of the index and of the rows of its key.
-func (s *Shard) leaveKey(row uint32) {
-	if !s.schema.MultiRow {
-		s.index.remove(tagOf(s.keys.hashRow(row)), row)
-		return
+// leaveKeys takes rows out of the index and of the rows of their keys. As for a look-up,
+// the loads of some rows overlap.
+func (s *Shard) leaveKeys(rows []uint32) {
+	var tags [probeRows]uint32
+	for len(rows) > 0 {
+		part := rows[:min(len(rows), probeRows)]
+		rows = rows[len(part):]
+		for i, row := range part {
+			tags[i] = tagOf(s.keys.hashRow(row))
+		}
+		for i := range part {
+			s.first[i] = s.index.first(tags[i])
+		}
+		for i, row := range part {
+			if s.schema.MultiRow {
+				s.leaveKey(row, tags[i])
+			} else {
+				s.index.remove(tags[i], row)
+			}
+		}
 	}
-	// Only the head of a ring is in the index; it is found by the ring having one row,
-	// or by looking.
+}
+
+// leaveKey takes a row out of those of its key. Only the head of their ring is in the
+// index; it is found by the ring having one row, or by looking.
+func (s *Shard) leaveKey(row, tag uint32) {
 	l := *s.same.at(row)
-	tag := tagOf(s.keys.hashRow(row))
 	if l.next == row {
 		s.index.remove(tag, row)
 		return

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
-	"github.com/tidemill/tidemill/columnar/keyenc"
 )
 
 // Table is a named part of a Store, split into Shards by key hash.
@@ -317,38 +315,6 @@ func (s *Shard) hasKnownBelow(bound int64) bool {
 	return lost
 }
 
-// changes are the rows of a change file, unsorted.
-type changes struct {
-	schema  *arrow.Schema
-	mem     memory.Allocator
-	batches []arrow.RecordBatch
-	rows    int
-}
-
-func (c *changes) release() {
-	for _, b := range c.batches {
-		b.Release()
-	}
-}
-
-// takeAdd makes a batch of columns, to which the mark of deleted rows is added. It
-// consumes them.
-func (c *changes) takeAdd(columns []arrow.Array, n int, deleted bool) {
-	b := array.NewBooleanBuilder(c.mem)
-	defer b.Release()
-	marks := make([]bool, n)
-	if deleted {
-		for i := range marks {
-			marks[i] = true
-		}
-	}
-	b.AppendValues(marks, nil)
-	columns = append(columns, b.NewArray())
-	c.batches = append(c.batches, array.NewRecordBatch(c.schema, columns, int64(n)))
-	releaseAll(columns)
-	c.rows += n
-}
-
 // collectChanges adds the shard's touched and deleted rows. What Ordered accumulators
 // hold is older than all rows to come from here on.
 func (s *Shard) collectChanges(c *changes, states []int) error {
@@ -422,67 +388,6 @@ func (s *Shard) fileColumns(rows []uint32) ([]arrow.Array, error) {
 		columns = append(columns, s.sequence(rows))
 	}
 	return columns, nil
-}
-
-// sorted is the order of the file: by key, then row number. Of a key that was deleted
-// and made again only the new row stays.
-func (c *changes) sorted(l *layout) ([]kernel.Ref, error) {
-	type entry struct {
-		prefix int64
-		ref    kernel.Ref
-	}
-	codec, err := keyenc.New(l.sortTypes(), nil)
-	if err != nil {
-		return nil, err
-	}
-	keys := make([]keyenc.Keys, len(c.batches))
-	entries := make([]entry, 0, c.rows)
-	for i, b := range c.batches {
-		columns := slices.Clone(b.Columns()[:l.keys])
-		if l.multi {
-			columns = append(columns, b.Column(len(l.fields)))
-		}
-		if len(columns) > 0 {
-			if err := codec.Encode(columns, &keys[i]); err != nil {
-				return nil, err
-			}
-		} else {
-			for range b.NumRows() {
-				keys[i].Append(nil)
-			}
-		}
-		for row := range int(b.NumRows()) {
-			entries = append(entries, entry{keyenc.Prefix(keys[i].Key(row)), kernel.MakeRef(i, row)})
-		}
-	}
-	key := func(r kernel.Ref) []byte { return keys[r.Batch()].Key(r.Row()) }
-	deleted := func(r kernel.Ref) bool {
-		b := c.batches[r.Batch()]
-		return b.Column(int(b.NumCols()) - 1).(*array.Boolean).Value(r.Row())
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		if a.prefix != b.prefix {
-			if a.prefix < b.prefix {
-				return -1
-			}
-			return 1
-		}
-		if c := bytes.Compare(key(a.ref), key(b.ref)); c != 0 {
-			return c
-		}
-		if deleted(b.ref) {
-			return -1
-		}
-		return 1
-	})
-	refs := make([]kernel.Ref, 0, len(entries))
-	for i, e := range entries {
-		if i > 0 && e.prefix == entries[i-1].prefix && bytes.Equal(key(e.ref), key(entries[i-1].ref)) {
-			continue
-		}
-		refs = append(refs, e.ref)
-	}
-	return refs, nil
 }
 
 // committed forgets what the change file holds, and tidies up.

@@ -1,0 +1,128 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/columnar/keyenc"
+)
+
+// changes are the rows of a change file, unsorted.
+type changes struct {
+	schema  *arrow.Schema
+	mem     memory.Allocator
+	batches []arrow.RecordBatch
+	rows    int
+	deletes bool // some rows are deleted ones
+}
+
+func (c *changes) release() {
+	for _, b := range c.batches {
+		b.Release()
+	}
+}
+
+// takeAdd makes a batch of columns, to which the mark of deleted rows is added. It
+// consumes them.
+func (c *changes) takeAdd(columns []arrow.Array, n int, deleted bool) {
+	b := array.NewBooleanBuilder(c.mem)
+	defer b.Release()
+	marks := make([]bool, n)
+	for i := range marks {
+		marks[i] = deleted
+	}
+	b.AppendValues(marks, nil)
+	columns = append(columns, b.NewArray())
+	c.batches = append(c.batches, array.NewRecordBatch(c.schema, columns, int64(n)))
+	releaseAll(columns)
+	c.rows += n
+	c.deletes = c.deletes || deleted
+}
+
+// sorted is the order of the file: by key, then row number. Of a key that was deleted
+// and made again only the new row stays.
+func (c *changes) sorted(l *layout) ([]kernel.Ref, error) {
+	keys, err := c.sortKeys(l)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, k := range keys {
+			releaseAll(k.Columns)
+		}
+	}()
+	if len(keys) == 0 { // one group without a key
+		keys = []kernel.SortKey{{}}
+		for _, b := range c.batches {
+			keys[0].Columns = append(keys[0].Columns, array.NewNull(int(b.NumRows())))
+		}
+	}
+	refs := kernel.Sort(keys)
+	if !c.deletes {
+		return refs, nil
+	}
+	// Sort is stable and a shard's new rows are collected before those it deleted.
+	order := kernel.NewComparer(keys)
+	return slices.CompactFunc(refs, func(a, b kernel.Ref) bool { return order.Compare(a, b) == 0 }), nil
+}
+
+// sortKeys are the columns a file is sorted by, in the order that keyenc gives their
+// types: which for some types kernel.Sort does not know.
+func (c *changes) sortKeys(l *layout) ([]kernel.SortKey, error) {
+	types := l.sortTypes()
+	keys := make([]kernel.SortKey, len(types))
+	for k, dt := range types {
+		at := k
+		if k == l.keys {
+			at = len(l.fields) // the row number
+		}
+		for _, b := range c.batches {
+			column := b.Column(at)
+			if sortsAsKeyenc(dt) {
+				column.Retain()
+			} else {
+				var err error
+				if column, err = encoded(c.mem, column); err != nil {
+					for _, k := range keys {
+						releaseAll(k.Columns)
+					}
+					return nil, err
+				}
+			}
+			keys[k].Columns = append(keys[k].Columns, column)
+		}
+	}
+	return keys, nil
+}
+
+// sortsAsKeyenc says whether kernel.Sort orders a type as keyenc does, quickly.
+func sortsAsKeyenc(dt arrow.DataType) bool {
+	switch dt.ID() {
+	case arrow.LIST, arrow.STRUCT, arrow.MAP, arrow.INTERVAL_MONTH_DAY_NANO:
+		return false
+	}
+	return true
+}
+
+// encoded is a column in order-preserving bytes.
+func encoded(mem memory.Allocator, column arrow.Array) (arrow.Array, error) {
+	codec, err := keyenc.New([]arrow.DataType{column.DataType()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var keys keyenc.Keys
+	if err := codec.Encode([]arrow.Array{column}, &keys); err != nil {
+		return nil, err
+	}
+	b := array.NewBinaryBuilder(mem, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	b.Reserve(keys.Len())
+	for i := range keys.Len() {
+		b.Append(keys.Key(i))
+	}
+	return b.NewArray(), nil
+}
