@@ -1,14 +1,18 @@
-// Command bench makes the data of the benchmarks; see README.md.
+// Command bench makes the data of the benchmarks and measures the engine by itself; see
+// README.md.
 //
 //	go run ./bench gen -data h2o -rows 10000000 -format parquet -out DIR
+//	go run ./bench run -suite nexmark,latency -tidemill BINARY
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -17,37 +21,53 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
 }
 
-const usage = "usage: bench gen -data h2o|events|landing -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N]"
+const usage = "usage: bench run [-suite …] [flags], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
 
-func run(args []string, out io.Writer) error {
-	if len(args) == 0 || args[0] != "gen" {
-		return errors.New(usage)
+func run(ctx context.Context, args []string, out io.Writer) error {
+	switch {
+	case len(args) > 0 && args[0] == "gen":
+		return makeData(args, out)
+	case len(args) > 0 && args[0] == "run":
+		return runSuites(ctx, args[1:], out)
 	}
+	return errors.New(usage)
+}
+
+func makeData(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("bench gen", flag.ContinueOnError)
-	data := f.String("data", "h2o", "data set: h2o, events, landing")
-	rows := f.Int64("rows", 1_000_000, "number of rows")
+	data := f.String("data", "h2o", "data set: h2o, events, landing, nexmark, tpch")
+	scale := f.Float64("scale", 1, "tpch: scale; 1 has 6,000,000 lines of orders")
+	rows := f.Int64("rows", 1_000_000, "number of rows; nexmark: events")
 	formats := f.String("format", "parquet", "formats, separated by commas: parquet, csv, jsonl")
 	dir := f.String("out", ".", "directory to write to")
 	seed := f.Uint64("seed", 1, "seed of the random numbers")
 	groups := f.Int64("groups", 100, "h2o: number of small groups; events, landing: 10 times as many keys")
-	files := f.Int64("files", 100, "landing: number of files")
+	files := f.Int64("files", 100, "landing, nexmark: number of files, of each stream")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
-	if *rows <= 0 || *groups <= 0 || *files <= 0 {
-		return errors.New("-rows, -groups and -files must be positive")
+	if *rows <= 0 || *groups <= 0 || *files <= 0 || *scale <= 0 {
+		return errors.New("-rows, -groups, -files and -scale must be positive")
 	}
 	fsys := vfs.OS()
 	if err := fsys.MkdirAll(*dir); err != nil {
 		return err
 	}
 	for _, format := range strings.Split(*formats, ",") {
+		if *data == "tpch" {
+			if err := generateTPCH(fsys, format, filepath.ToSlash(*dir), *seed, *scale, out); err != nil {
+				return err
+			}
+			continue
+		}
 		name, err := generate(fsys, *data, format, filepath.ToSlash(*dir), *seed, *rows, *groups, *files)
 		if err != nil {
 			return err
@@ -68,6 +88,34 @@ func generate(fsys vfs.FS, data, format, dir string, seed uint64, rows, groups, 
 		name = fmt.Sprintf("%s/landing-%d-%s", dir, rows, format)
 		_, err := gen.Landing(fsys, name, format, gen.Events(seed, rows, groups*10), (rows+files-1)/files)
 		return name, err
+	case "nexmark":
+		name = fmt.Sprintf("%s/nexmark-%d-%s", dir, rows, format)
+		for _, stream := range gen.NEXMarkTables {
+			d, err := gen.NEXMark(seed, stream, rows)
+			if err != nil {
+				return "", err
+			}
+			if _, err := gen.Landing(fsys, name+"/"+stream, format, d, max((d.Rows+files-1)/files, 1)); err != nil {
+				return "", err
+			}
+		}
+		return name, nil
 	}
-	return "", fmt.Errorf("data set %q is unknown; known are h2o, events, landing", data)
+	return "", fmt.Errorf("data set %q is unknown; known are h2o, events, landing, nexmark, tpch", data)
+}
+
+// generateTPCH makes the eight tables, each a file named for it.
+func generateTPCH(fsys vfs.FS, format, dir string, seed uint64, scale float64, out io.Writer) error {
+	for _, table := range gen.TPCHTables {
+		d, err := gen.TPCH(seed, table, scale)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s/%s.%s", dir, table, format)
+		if err := gen.Write(fsys, name, format, d); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, name)
+	}
+	return nil
 }

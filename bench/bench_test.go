@@ -13,7 +13,7 @@ func TestGen(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
 	for _, data := range []string{"h2o", "events", "landing"} {
-		if err := run([]string{"gen", "-data", data, "-rows", "250", "-format", "csv,parquet", "-out", dir, "-files", "3"}, &out); err != nil {
+		if err := run(t.Context(), []string{"gen", "-data", data, "-rows", "250", "-format", "csv,parquet", "-out", dir, "-files", "3"}, &out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestGen(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, args := range [][]string{nil, {"x"}, {"gen", "-data", "x", "-out", dir}, {"gen", "-format", "x", "-out", dir}, {"gen", "-rows", "0"}} {
-		if err := run(args, &out); err == nil {
+		if err := run(t.Context(), args, &out); err == nil {
 			t.Errorf("%v: no error", args)
 		}
 	}

@@ -28,6 +28,7 @@ type streamExecution struct {
 	withdrawals    int  // how often in a row a batch was planned anew
 	lastStart      time.Time
 	growth         *growthWatch
+	wake           chan struct{} // has one while a source may have something new
 }
 
 // sourceState is one source of the query. Its committed offset is the end of the last
@@ -130,6 +131,9 @@ func (x *streamExecution) runAvailable(ctx context.Context) error {
 
 // runForever runs batches until the query is stopped.
 func (x *streamExecution) runForever(ctx context.Context) error {
+	if x.cfg.Trigger.Kind == Default {
+		x.listen()
+	}
 	for {
 		start := x.cfg.Clock.Now()
 		ran, err := x.step(ctx, dataOrEviction)
@@ -146,7 +150,23 @@ func (x *streamExecution) runForever(ctx context.Context) error {
 	}
 }
 
-// pause waits for the next trigger, or for the next look at idle sources.
+// listen lets sources end a pause that waits for data.
+func (x *streamExecution) listen() {
+	x.wake = make(chan struct{}, 1)
+	for _, s := range x.sources {
+		if n, ok := s.source.(connector.Notifier); ok {
+			n.Notify(func() {
+				select {
+				case x.wake <- struct{}{}:
+				default:
+				}
+			})
+		}
+	}
+}
+
+// pause waits for the next trigger, or for the next look at idle sources: sooner if one
+// of them may have something new.
 func (x *streamExecution) pause(ctx context.Context, start time.Time, ran bool) error {
 	wait := x.cfg.Trigger.next(start).Sub(x.cfg.Clock.Now())
 	if !ran && wait < x.cfg.Poll && x.cfg.Trigger.Kind == Default {
@@ -164,15 +184,19 @@ func (x *streamExecution) pause(ctx context.Context, start time.Time, ran bool) 
 		select {
 		case <-x.q.stop:
 			cancel()
+		case <-x.wake:
+			cancel()
 		case <-sleeping.Done():
 		}
 	}()
 	err := x.cfg.Clock.Sleep(sleeping, wait)
-	if x.stopping() {
+	switch {
+	case x.stopping():
 		return errStopped
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case sleeping.Err() != nil:
+		return nil // woken
 	}
 	return err
 }

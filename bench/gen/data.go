@@ -10,7 +10,8 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 )
 
-// Data is a table made from a seed, batch by batch.
+// Data is a table made from a seed, batch by batch. Rows is how often fill is called: it
+// makes a row each time, but for lines of orders, of which it makes those of one order.
 type Data struct {
 	Schema *arrow.Schema
 	Rows   int64

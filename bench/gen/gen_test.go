@@ -30,6 +30,39 @@ func TestSeeded(t *testing.T) {
 	}
 }
 
+// TestTPCH pins the tables of the decision support benchmark at a small scale, and what
+// their columns promise each other.
+func TestTPCH(t *testing.T) {
+	t.Parallel()
+	for i, want := range []uint64{
+		6783877645948657596, 4702213912109032512, 8481182213580236729, 11318028971277558065,
+		18026066033636965967, 16291116455308583207, 12660552689620080153, 1378646766276614472,
+	} {
+		d, err := TPCH(1, TPCHTables[i], 0.001)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Sum(d)
+		if err != nil || got != want {
+			t.Errorf("%s: the sum is %d, want %d; %v", TPCHTables[i], got, want, err)
+		}
+	}
+	if _, err := TPCH(1, "orderz", 1); err == nil {
+		t.Error("a table orderz was made")
+	}
+	w := &warehouse{suppliers: 1000, parts: 20_000}
+	for part := int64(1); part <= w.parts; part++ {
+		seen := map[int64]bool{}
+		for i := range int64(suppliersOfPart) {
+			s := w.supplierOf(part, i)
+			if s < 1 || s > w.suppliers || seen[s] {
+				t.Fatalf("supplier %d of part %d is %d, twice or out of range", i, part, s)
+			}
+			seen[s] = true
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	m := vfs.NewMem()

@@ -110,6 +110,15 @@ func appendValue(dst []byte, a arrow.Array, i int, quote bool) []byte {
 		return append(dst, a.Value(i)...)
 	case *array.Int64:
 		return strconv.AppendInt(dst, a.Value(i), 10)
+	case *array.Int32:
+		return strconv.AppendInt(dst, int64(a.Value(i)), 10)
+	case *array.Decimal128:
+		return append(dst, a.ValueStr(i)...)
+	case *array.Date32:
+		if quote {
+			return strconv.AppendQuote(dst, a.ValueStr(i))
+		}
+		return append(dst, a.ValueStr(i)...)
 	case *array.Float64:
 		return strconv.AppendFloat(dst, a.Value(i), 'f', -1, 64)
 	case *array.Timestamp:

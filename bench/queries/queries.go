@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed *.sql
+//go:embed *.sql tpch/*.sql
 var files embed.FS
 
 // Query is one benchmark query.
@@ -33,6 +33,9 @@ func All() ([]Query, error) {
 	}
 	var all []Query
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		text, err := files.ReadFile(e.Name())
 		if err != nil {
 			return nil, err
@@ -82,4 +85,28 @@ func (q Query) Text(duckdb bool, file string) string {
 	}
 	sql = strings.ReplaceAll(strings.TrimSpace(sql), "{data}", "'"+strings.ReplaceAll(file, "'", "''")+"'")
 	return "SELECT " + q.Check + " FROM (" + sql + ") AS result"
+}
+
+// TPCH are the 22 queries of the decision support benchmark with the parameters of its
+// validation, over tables named as in gen.TPCHTables. Of a Query they have Name, Title
+// and SQL. What the specification leaves open in an order is settled by a key, so that
+// results can be compared row by row.
+func TPCH() ([]Query, error) {
+	entries, err := files.ReadDir("tpch")
+	if err != nil {
+		return nil, err
+	}
+	var all []Query
+	for _, e := range entries {
+		text, err := files.ReadFile("tpch/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		title, sql, ok := strings.Cut(string(text), "\n")
+		if !ok || !strings.HasPrefix(title, "-- ") {
+			return nil, fmt.Errorf("query %s: a title is needed", e.Name())
+		}
+		all = append(all, Query{Name: strings.TrimSuffix(e.Name(), ".sql"), Title: title[len("-- "):], SQL: strings.TrimSpace(sql)})
+	}
+	return all, nil
 }

@@ -48,6 +48,7 @@ type lister struct {
 	env    *connector.Env
 
 	dirs   map[string]*dirState // what incremental listings remember; nil: nothing
+	watch  *watch               // directories met are added to it; nil: none
 	warned map[string]bool
 }
 
@@ -144,6 +145,7 @@ func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
 		return err
 	}
 	now := l.env.Clock()
+	l.watch.add(d.dir) // first, so that nothing comes unnoticed between
 	info, err := l.fs.Stat(d.dir)
 	if err != nil {
 		return l.goneOr(err, d.dir)
@@ -287,6 +289,7 @@ func kindOf(m fs.FileMode) string {
 func (l *lister) goneOr(err error, dir string) error {
 	if isAbsent(err) {
 		delete(l.dirs, dir)
+		l.watch.forget(dir)
 		return nil
 	}
 	return fmt.Errorf("listing %s: %w", dir, err)

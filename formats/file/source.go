@@ -70,6 +70,7 @@ var (
 	_ connector.Describer = (*Source)(nil)
 	_ connector.Limiter   = (*Source)(nil)
 	_ connector.Hasher    = (*Source)(nil)
+	_ connector.Notifier  = (*Source)(nil)
 )
 
 // OpenSource opens a stream over files. A *connector.NoFilesError says that its
@@ -204,7 +205,7 @@ func (s *Source) Pinned() map[string]string { return maps.Clone(s.o.pinned) }
 func (s *Source) TooOld() int64 { return s.tooOld }
 
 // Close implements connector.Source.
-func (s *Source) Close() error { return nil }
+func (s *Source) Close() error { return s.o.lister.watch.close() }
 
 // Units implements connector.Source.
 func (s *Source) Units(ctx context.Context, start, end connector.Offset, req connector.ScanRequest) ([]connector.Unit, error) {

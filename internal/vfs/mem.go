@@ -24,6 +24,7 @@ type Mem struct {
 	last    time.Time // newest time given out, so that times only grow
 	deny    func(op Op, name string) error
 	opened  int // files not closed
+	watches map[*memWatch]bool
 }
 
 // memNode is a file, a directory or a link. A directory has two images: names
@@ -232,6 +233,11 @@ func (m *Mem) change(dir *memNode, edits ...edit) {
 	for _, e := range edits {
 		apply(e.dir.names, e)
 		e.dir.mtime = m.now()
+		for w := range m.watches {
+			if e.node != nil && w.dirs[e.dir] {
+				w.wake()
+			}
+		}
 	}
 	m.pending = append(m.pending, &dirChange{edits: edits, dir: dir})
 }

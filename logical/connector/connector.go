@@ -90,6 +90,13 @@ type Source interface {
 	Close() error
 }
 
+// Notifier is a Source that may notice new data sooner than the next look at it.
+type Notifier interface {
+	// Notify calls wake from any goroutine, until Close, when there may be something
+	// new. It is a hint: the source is asked at its times all the same.
+	Notify(wake func())
+}
+
 // OutputMode is what of a result a Sink is given each batch.
 type OutputMode uint8
 

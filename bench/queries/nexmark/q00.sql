@@ -1,0 +1,3 @@
+-- every bid as it is
+-- mode: append
+SELECT auction, bidder, price, date_time, extra FROM bid

@@ -1,0 +1,3 @@
+-- prices in another currency
+-- mode: append
+SELECT auction, bidder, 0.908 * price AS price, date_time, extra FROM bid

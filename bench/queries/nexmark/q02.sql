@@ -1,0 +1,3 @@
+-- bids for certain auctions
+-- mode: append
+SELECT auction, price FROM bid WHERE auction % 123 = 0

@@ -1,0 +1,2 @@
+-- average closing price of each category
+-- not expressible: an average of maxima that still change takes old values back

@@ -1,0 +1,2 @@
+-- average closing price of the last ten auctions of each seller
+-- not expressible: a frame of rows over results that still change takes old values back

@@ -1,0 +1,2 @@
+-- the winning bid of each auction
+-- not expressible: the first of a ranking changes until the auction's own closing time, which is no watermark

@@ -1,0 +1,4 @@
+-- the log of all bids in folders by day and minute
+-- mode: append
+-- partition_by: dt, hm
+SELECT auction, bidder, price, date_time, extra, date_format(date_time, 'yyyy-MM-dd') AS dt, date_format(date_time, 'HH:mm') AS hm FROM bid

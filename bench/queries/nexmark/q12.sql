@@ -1,0 +1,2 @@
+-- bids of each bidder in windows of arrival time
+-- not expressible: windows of arrival time are the DStream API of the Go package, not SQL

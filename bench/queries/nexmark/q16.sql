@@ -1,0 +1,6 @@
+-- counts and distinct counts of bidders by channel and day
+-- mode: update
+SELECT channel, date_format(date_time, 'yyyy-MM-dd') AS day, max(date_format(date_time, 'HH:mm')) AS minute, count(*) AS total_bids,
+  count(*) FILTER (WHERE price < 10000) AS rank1_bids, count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
+  count(*) FILTER (WHERE price >= 1000000) AS rank3_bids, count(DISTINCT bidder) AS total_bidders, count(DISTINCT auction) AS total_auctions
+FROM bid GROUP BY channel, date_format(date_time, 'yyyy-MM-dd')

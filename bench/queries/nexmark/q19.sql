@@ -1,0 +1,2 @@
+-- the ten highest bids of each auction
+-- not expressible: a ranking takes back the rows that are overtaken

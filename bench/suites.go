@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidemill/tidemill/bench/harness"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// suites is the flags of run, and the report they fill.
+type suites struct {
+	tidemill, dir, format, only string
+	events, rows                int64
+	files, threads, n           int
+
+	fs     vfs.FS
+	report *harness.Report
+	log    io.Writer
+}
+
+// suite is a named set of measurements and the columns of its table.
+type suite struct {
+	run     func(*suites, context.Context) error
+	columns []string
+}
+
+var allSuites = map[string]suite{
+	"nexmark":  {(*suites).nexmark, nexmarkColumns},
+	"latency":  {(*suites).latency, latencyColumns},
+	"recovery": {(*suites).recovery, recoveryColumns},
+	"scaling":  {(*suites).scaling, scalingColumns},
+	"overhead": {(*suites).overhead, overheadColumns},
+}
+
+func suiteNames() []string {
+	names := make([]string, 0, len(allSuites))
+	for name := range allSuites {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// runSuites is the command run: it measures, and writes tables to out.
+func runSuites(ctx context.Context, args []string, out io.Writer) error {
+	s := &suites{fs: vfs.OS(), report: harness.NewReport(), log: out}
+	f := flag.NewFlagSet("bench run", flag.ContinueOnError)
+	list := f.String("suite", strings.Join(suiteNames(), ","), "suites, separated by commas")
+	f.StringVar(&s.tidemill, "tidemill", "tidemill", "the tidemill binary")
+	f.StringVar(&s.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
+	f.StringVar(&s.format, "format", "csv", "format of landed files: csv, jsonl, parquet")
+	f.StringVar(&s.only, "only", "", "only measurements whose name contains this")
+	f.Int64Var(&s.events, "events", 5_000_000, "nexmark: events of all three streams")
+	f.Int64Var(&s.rows, "rows", 10_000_000, "scaling, overhead: rows; recovery: groups")
+	f.IntVar(&s.files, "files", 20, "nexmark: files of each stream; latency: batches")
+	f.IntVar(&s.threads, "threads", 2, "threads of the engine")
+	f.IntVar(&s.n, "n", 3, "scaling, overhead: runs; the median counts")
+	benchFile := f.String("bench", "", "write Go's benchmark format to this file, too")
+	jsonFile := f.String("json", "", "write JSON to this file, too")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if s.events <= 0 || s.rows <= 0 || s.files <= 0 || s.threads <= 0 || s.n <= 0 {
+		return errors.New("-events, -rows, -files, -threads and -n must be positive")
+	}
+	if err := s.fs.MkdirAll(filepath.ToSlash(s.dir)); err != nil {
+		return err
+	}
+	columns := map[string][]string{}
+	for _, name := range strings.Split(*list, ",") {
+		one, ok := allSuites[name]
+		if !ok {
+			return fmt.Errorf("suite %q is unknown; known are %s", name, strings.Join(suiteNames(), ", "))
+		}
+		columns[name] = one.columns
+		if err := one.run(s, ctx); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	fmt.Fprintln(out, s.report.Machine)
+	return errors.Join(s.report.WriteTables(out, columns), toFile(*benchFile, s.report.WriteBench), toFile(*jsonFile, s.report.WriteJSON))
+}
+
+// toFile writes into a file; no name is nothing to do.
+func toFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+func (s *suites) wants(name string) bool { return strings.Contains(name, s.only) }
+
+// once makes a directory of data unless it is there whole.
+func (s *suites) once(dir string, fill func() error) error {
+	if _, err := s.fs.Stat(dir + "/_done"); err == nil {
+		return nil
+	}
+	if err := s.fs.MkdirAll(dir); err != nil {
+		return err
+	}
+	if err := fill(); err != nil {
+		return err
+	}
+	return vfs.WriteAtomic(s.fs, dir+"/_done", nil)
+}
