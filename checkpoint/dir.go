@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -102,19 +103,32 @@ func Open(fsys vfs.FS, dir string, opts Options) (*Dir, error) {
 	if err := d.checkForeign(); err != nil {
 		return nil, err
 	}
-	lock, err := fsys.Lock(path.Join(d.path, lockName))
-	if errors.Is(err, vfs.ErrLocked) {
-		return nil, &LockedError{Path: d.path, Err: err}
-	}
-	if err != nil {
+	if err := d.takeLock(); err != nil {
 		return nil, err
 	}
-	d.lock = lock
 	if err := d.open(); err != nil {
-		_ = lock.Close()
+		_ = d.lock.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// takeLock takes the lock, or gives a LockedError. Whoever asks whether a query runs
+// (View.Locked) holds it for a moment, so it is tried a few times.
+func (d *Dir) takeLock() (err error) {
+	const tries, pause = 4, 25 * time.Millisecond
+	for try := 1; ; try++ {
+		d.lock, err = d.fs.Lock(path.Join(d.path, lockName))
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, vfs.ErrLocked):
+			return err
+		case try == tries:
+			return &LockedError{Path: d.path, Err: err}
+		}
+		time.Sleep(pause)
+	}
 }
 
 // newDir knows the layout and touches nothing.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+	"syscall"
 
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -90,10 +91,12 @@ func (v *View) Locked() (bool, error) {
 		return false, err
 	}
 	lock, err := v.d.fs.Lock(name)
-	if errors.Is(err, vfs.ErrLocked) {
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
 		return true, nil
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
+		return false, nil // who may not write here cannot ask, and runs no query here
+	case err != nil:
 		return false, err
 	}
 	return false, lock.Close()

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -223,4 +225,37 @@ func TestVerify(t *testing.T) {
 	if _, err := Verify(vfs.NewMem(), "/nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// A checkpoint on a filesystem that cannot be written to can be looked at.
+func TestInspectReadOnly(t *testing.T) {
+	t.Parallel()
+	m := build(t, 3, small)
+	for _, why := range []error{syscall.EROFS, syscall.EACCES} {
+		m.Deny(func(op vfs.Op, name string) error {
+			if op == vfs.OpLock || op == vfs.OpCreate {
+				return &fs.PathError{Op: string(op), Path: name, Err: why}
+			}
+			return nil
+		})
+		must(t, Inspect(m, "/ckpt", func(v *View) error {
+			if running, err := v.Locked(); err != nil || running {
+				t.Errorf("%v: running is %v, %v", why, running, err)
+			}
+			return nil
+		}))
+	}
+}
+
+// Who asks whether a query runs does not keep one from starting.
+func TestAskingDoesNotLockOut(t *testing.T) {
+	t.Parallel()
+	m := build(t, 3, small)
+	asking, err := m.Lock("/ckpt/" + lockName)
+	must(t, err)
+	done := time.AfterFunc(10*time.Millisecond, func() { _ = asking.Close() })
+	defer done.Stop()
+	d, err := Open(m, "/ckpt", small)
+	must(t, err)
+	must(t, d.Close())
 }
