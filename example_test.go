@@ -16,6 +16,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/formats/parquet"
+	"github.com/tidemill/tidemill/logical"
 )
 
 // landing makes a directory with a few files of bids in it.
@@ -104,6 +105,40 @@ func ExampleSession_Collect() {
 	// Output:
 	// 12:00:50 3000
 	// 12:02:30 2000
+}
+
+// Each bid with the price limit that held at its time: the nearest earlier row of a table
+// in which each version carries the time from which it holds.
+func Example_asofJoin() {
+	dir, cleanup := landing()
+	defer cleanup()
+	land(dir, "limits.csv", `
+		channel,valid_from,most
+		web,2024-01-01 00:00:00,1000
+		web,2024-01-01 12:00:45,5000`)
+	ctx := context.Background()
+
+	s, err := tidemill.NewSession(tidemill.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bids := s.Read(filepath.Join(dir, "landing/bids"), csv.Options{Header: csv.HeaderYes}).As("b")
+	limits := s.Read(filepath.Join(dir, "limits.csv"), csv.Options{Header: csv.HeaderYes}).As("l")
+	on := tidemill.Col("b.channel").Eq(tidemill.Col("l.channel")).
+		And(tidemill.Col("b.ts").Ge(tidemill.Col("l.valid_from")))
+	df := bids.AsofJoin(limits, logical.LeftJoin, on).
+		Where(tidemill.Col("price").Gt(tidemill.Col("most"))).
+		Select(tidemill.Col("ts"), tidemill.Col("price"), tidemill.Col("most"))
+	rows, err := s.Collect(ctx, df)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rows.Release()
+	for _, row := range rows.All() {
+		fmt.Println(row[0].(time.Time).Format(time.TimeOnly), row[1], row[2])
+	}
+	// Output:
+	// 12:00:05 1500 1000
 }
 
 // Windows over a stream: a result is written once, when the watermark has passed its

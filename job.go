@@ -137,21 +137,31 @@ func (s *Session) pins(dir string) (map[string]map[string]string, error) {
 
 // start starts the query.
 func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
+	cfg, err := j.config(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	q, err := incremental.Start(ctx, cfg)
+	return q, asRefusal(cfg.Checkpoint, err)
+}
+
+// config is the query as package incremental runs it.
+func (j *job) config(ctx context.Context, plan logical.Node) (incremental.Config, error) {
 	s := j.session
 	dir := checkpointDir(j.checkpoint, j.options["path"])
 	if err := j.feedsItself(plan); err != nil {
-		return nil, err
+		return incremental.Config{}, err
 	}
 	plan, err := j.repin(ctx, logical.TypedNulls(plan), dir)
 	if err != nil {
-		return nil, err
+		return incremental.Config{}, err
 	}
 	fsys := s.opts.fs
 	if dir == "" {
 		// A sink without a path forgets at exit anyway; so may its query.
 		fsys, dir = vfs.NewMem(), "/checkpoint"
 	}
-	q, err := incremental.Start(ctx, incremental.Config{
+	return incremental.Config{
 		Name: j.name, Plan: plan, Mode: j.mode, Trigger: j.trigger,
 		FS: fsys, Checkpoint: dir, SinkName: j.sinkName(), Settings: j.pinned(), Policy: s.settings.policy,
 		KeepLate: j.keepLate, KeepBad: j.keepBad,
@@ -161,8 +171,7 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 		Registry: s.functions, DisableRules: s.settings.disabled,
 		Parallel: int(s.settings.threads), BatchRows: int(s.settings.batchRows), Location: s.settings.zone,
 		Budget: s.budget(), Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
-	})
-	return q, asRefusal(dir, err)
+	}, nil
 }
 
 // feedsItself refuses a query whose output is among its own input: it would never end.

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
-	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/formats/file"
 )
 
 // SchemaReport is the inferred columns of a path, and where its files differ from them.
@@ -32,54 +32,42 @@ func (s *Session) Schema(ctx context.Context, path, format string) (SchemaReport
 		return SchemaReport{}, err
 	}
 	report := SchemaReport{Schema: t.Schema()}
-	set, ok := t.(connector.FileSet)
+	files, ok := t.(*file.Table)
 	if !ok {
 		return report, nil
 	}
-	files, err := set.Files(ctx, "", "")
+	schemas, err := files.Schemas(ctx)
 	if err != nil {
 		return SchemaReport{}, err
 	}
-	for _, f := range files {
-		report.Files = append(report.Files, FileSchema{Path: f.Path, Differences: s.differences(ctx, f.Path, format, t.Schema())})
+	for _, f := range schemas {
+		report.Files = append(report.Files, FileSchema{Path: f.Path, Differences: differences(f, t.Schema())})
 	}
 	return report, nil
 }
 
 // differences compares the columns of one file with those of all.
-func (s *Session) differences(ctx context.Context, path, format string, all *arrow.Schema) []string {
-	t, err := s.resolver(nil).Path(ctx, escapeGlob(path), format, nil)
-	if err != nil {
-		return []string{err.Error()}
+func differences(f file.FileSchema, all *arrow.Schema) []string {
+	switch {
+	case f.Err != nil:
+		return []string{f.Err.Error()}
+	case f.Schema == nil:
+		return nil // it has no records
 	}
 	var out []string
-	for _, f := range t.Schema().Fields() {
-		i, n := columnar.Lookup(all, f.Name)
+	for _, c := range f.Schema.Fields() {
+		i, n := columnar.Lookup(all, c.Name)
 		switch {
 		case n != 1:
-			out = append(out, fmt.Sprintf("has a column %s %s", f.Name, columnar.TypeName(f.Type)))
-		case !arrow.TypeEqual(all.Field(i).Type, f.Type):
-			out = append(out, fmt.Sprintf("column %s is %s", f.Name, columnar.TypeName(f.Type)))
+			out = append(out, fmt.Sprintf("has a column %s %s", c.Name, columnar.TypeName(c.Type)))
+		case !arrow.TypeEqual(all.Field(i).Type, c.Type):
+			out = append(out, fmt.Sprintf("column %s is %s", c.Name, columnar.TypeName(c.Type)))
 		}
 	}
-	for _, f := range all.Fields() {
-		if _, n := columnar.Lookup(t.Schema(), f.Name); n == 0 {
-			out = append(out, "has no column "+f.Name)
+	for _, c := range all.Fields() {
+		if _, n := columnar.Lookup(f.Schema, c.Name); n == 0 {
+			out = append(out, "has no column "+c.Name)
 		}
 	}
 	return out
-}
-
-// escapeGlob makes the name of a file a path that matches it alone.
-func escapeGlob(path string) string {
-	var out []rune
-	for _, r := range path {
-		switch r {
-		case '*', '?', '[', '{':
-			out = append(out, '[', r, ']')
-		default:
-			out = append(out, r)
-		}
-	}
-	return string(out)
 }

@@ -317,7 +317,13 @@ func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Re
 	if err != nil {
 		return nil, err
 	}
-	return physical.Run(ctx, p, s.execContext())
+	ec, m := s.execContext(), &malformed{}
+	ec.ScanStats = m.of
+	r, err := physical.Run(ctx, p, ec)
+	if err != nil {
+		return nil, err
+	}
+	return &warningReader{Reader: r, malformed: m, warn: s.opts.Warn}, nil
 }
 
 func (s *Session) execContext() *physical.ExecContext {

@@ -273,13 +273,8 @@ func (d *Dir) CheckPlan(now Plan) error {
 	case err != nil:
 		return err
 	}
-	var refused []string
-	for _, f := range was.Compare(now) {
-		if f.Verdict == Refused {
-			refused = append(refused, f.Text)
-		}
-	}
-	if len(refused) == 0 {
+	refused := was.Check(d.path, now)
+	if refused == nil {
 		if samePlan(was, now) {
 			return nil
 		}
@@ -288,7 +283,22 @@ func (d *Dir) CheckPlan(now Plan) error {
 	if empty, err := d.noBatches(); err != nil || empty {
 		return errors.Join(err, d.writePlan(now))
 	}
-	return &IncompatibleError{Path: d.path, Batch: NoBatch, Reasons: refused, Query: true}
+	return refused
+}
+
+// Check is the *IncompatibleError that names all that Compare refuses, nil if that is
+// nothing; dir is the checkpoint of p.
+func (p Plan) Check(dir string, now Plan) error {
+	var refused []string
+	for _, f := range p.Compare(now) {
+		if f.Verdict == Refused {
+			refused = append(refused, f.Text)
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return &IncompatibleError{Path: dir, Batch: NoBatch, Reasons: refused, Query: true}
 }
 
 func samePlan(a, b Plan) bool {

@@ -80,9 +80,17 @@ func SchemaString(s *arrow.Schema) string {
 }
 
 // NearestName returns the candidate most like name, or "" when none is near
-// enough to be worth suggesting.
+// enough to be worth suggesting: of a short name little may differ.
 func NearestName(name string, candidates []string) string {
-	best, bestDistance := "", len(name)/3+2
+	best, bestDistance := "", 4
+	switch n := len(name); {
+	case n < 2:
+		bestDistance = 1
+	case n < 5:
+		bestDistance = 2
+	case n < 8:
+		bestDistance = 3
+	}
 	for _, c := range candidates {
 		if strings.EqualFold(c, name) {
 			return c

@@ -31,10 +31,12 @@ func OptionsOf(v any) (format string, options map[string]string, err error) {
 		o.flag("multiline", x.Multiline)
 		o.common(x.Encoding, x.Mode, x.CorruptColumn, x.TimestampFormat, x.DateFormat)
 		o.compression(x.Compression)
+		o.number("compression_level", x.CompressionLevel)
 		return "json", o, nil
 	case text.Options:
 		o.common(x.Encoding, x.Mode, "", "", "")
 		o.compression(x.Compression)
+		o.number("compression_level", x.CompressionLevel)
 		return "text", o, nil
 	case parquet.Options:
 		if err := x.Validate(); err != nil {
@@ -44,9 +46,8 @@ func OptionsOf(v any) (format string, options map[string]string, err error) {
 		if x.Compression != parquet.Snappy {
 			o["compression"] = x.Compression.String()
 		}
-		if x.RowGroupRows > 0 {
-			o["row_group_rows"] = strconv.Itoa(x.RowGroupRows)
-		}
+		o.number("row_group_rows", x.RowGroupRows)
+		o.number("compression_level", x.CompressionLevel)
 		return "parquet", o, nil
 	case ipc.Options:
 		if err := x.Validate(); err != nil {
@@ -67,6 +68,12 @@ type optionStrings map[string]string
 func (o optionStrings) text(key, value string) {
 	if value != "" {
 		o[key] = value
+	}
+}
+
+func (o optionStrings) number(key string, value int) {
+	if value != 0 {
+		o[key] = strconv.Itoa(value)
 	}
 }
 
@@ -111,8 +118,11 @@ func (o optionStrings) csv(x csv.Options) {
 		o["quote"] = ""
 	}
 	o.text("escape", x.Escape)
+	o.text("comment", x.Comment)
+	o.text("thousands", x.Thousands)
 	o.text("null_value", x.NullValue)
 	o.flag("union_by_name", x.UnionByName)
 	o.common(x.Encoding, x.Mode, x.CorruptColumn, x.TimestampFormat, x.DateFormat)
 	o.compression(x.Compression)
+	o.number("compression_level", x.CompressionLevel)
 }

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/console"
@@ -79,7 +78,7 @@ func Files() file.Formats {
 					o.Delimiter = "\t"
 				}
 				o.Location = env.Location
-				return csv.New(o)
+				return made(env, o.Compression, csv.New, o)
 			},
 		},
 		{
@@ -91,12 +90,12 @@ func Files() file.Formats {
 					return nil, err
 				}
 				o.Location = env.Location
-				return json.New(o)
+				return made(env, o.Compression, json.New, o)
 			},
 		},
 		{
 			Name: "parquet", Extensions: []string{".parquet"},
-			ReadKeys: []string{"mode", "time_zone", "union_by_name"}, WriteKeys: []string{"compression", "row_group_rows"},
+			ReadKeys: []string{"mode", "time_zone", "union_by_name"}, WriteKeys: []string{"compression", "compression_level", "row_group_rows"},
 			New: newParquet, RowCount: parquet.RowCount,
 		},
 		{
@@ -112,10 +111,21 @@ func Files() file.Formats {
 				if err != nil {
 					return nil, err
 				}
-				return text.New(o)
+				return made(env, o.Compression, text.New, o)
 			},
 		},
 	}
+}
+
+// made makes a text format, unless its files were to be written in a compression that can
+// only be read.
+func made[O any](env file.FormatEnv, c codec.Compression, create func(O) (codec.Format, error), o O) (codec.Format, error) {
+	if env.Writing {
+		if err := c.CheckWritable(); err != nil {
+			return nil, err
+		}
+	}
+	return create(o)
 }
 
 // byName takes union_by_name out of the options of a format whose columns are always
@@ -158,11 +168,7 @@ func newParquet(env file.FormatEnv) (codec.Format, error) {
 	}
 	o, err := parquet.ParseOptions(options)
 	if err != nil {
-		var option *connector.OptionError
-		if errors.As(err, &option) {
-			return nil, err
-		}
-		return nil, &connector.OptionError{Reason: err.Error(), Err: err}
+		return nil, err
 	}
 	if o.TimeZone == nil {
 		o.TimeZone = env.Location

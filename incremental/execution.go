@@ -31,6 +31,9 @@ type incrementalExecution struct {
 	plan      checkpoint.Plan
 	provider  *state.Provider
 	timings   timings
+	// observe and planned tell a Replay what operators there are and what rows they give.
+	observe func(p physical.Plan, b arrow.RecordBatch)
+	planned func(p physical.Plan)
 }
 
 // newIncrementalExecution prepares a query: names its states, optimizes its plan,
@@ -245,8 +248,12 @@ func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, en
 	if err != nil {
 		return nil, err
 	}
+	if x.planned != nil {
+		x.planned(plan)
+	}
 	run.reader, err = physical.Run(ctx, plan, &physical.ExecContext{
-		Mem: x.cfg.Mem, Budget: x.cfg.Budget, BatchRows: x.cfg.BatchRows, Parallel: x.shards(),
+		Observe: x.observe,
+		Mem:     x.cfg.Mem, Budget: x.cfg.Budget, BatchRows: x.cfg.BatchRows, Parallel: x.shards(),
 		Now: entry.Time, Location: x.cfg.Location, Seed: entry.Seed,
 		ScanStats: func(p *physical.Scan) *connector.ScanStats { return run.scans[p.Spec().Name] },
 	})

@@ -30,6 +30,10 @@ func (g *growthWatch) observe(op StateOperatorProgress) (warning string) {
 	if g.batches[op.Name] < growthBatches {
 		return ""
 	}
-	return fmt.Sprintf("the state of %s has grown for %d batches without eviction (%d rows, %d bytes); a watermark, or keys that recur, would bound it",
-		op.Name, g.batches[op.Name], op.NumRowsTotal, op.MemoryUsedBytes)
+	remedy := "a watermark, or keys that recur, would bound it"
+	if op.OperatorName == "symmetricHashJoin" {
+		remedy = "watermarks on both streams and a range such as l.ts BETWEEN r.ts - INTERVAL '1 hour' AND r.ts would bound it"
+	}
+	return fmt.Sprintf("the state of %s has grown for %d batches without eviction (%d rows, %d bytes); %s",
+		op.Name, g.batches[op.Name], op.NumRowsTotal, op.MemoryUsedBytes, remedy)
 }

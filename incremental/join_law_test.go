@@ -178,7 +178,7 @@ func (c *joinCase) want() []string {
 func TestJoinIsNestedLoop(t *testing.T) {
 	t.Parallel()
 	mem := columnartest.Mem(t)
-	for seed := range uint64(100) {
+	for seed := *lawSeed - 1; seed < *lawSeed-1+uint64(*modelCases); seed++ {
 		c := newJoinCase(seed)
 		got, w := c.run(t, seed, mem)
 		if want := c.want(); !slices.Equal(got, want) {

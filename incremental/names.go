@@ -97,7 +97,7 @@ func keyNames(keys []expr.Named) string {
 func exprNames(list []expr.Expr) string {
 	parts := make([]string, len(list))
 	for i, e := range list {
-		parts[i] = e.String()
+		parts[i] = stateful.Unqualified(e)
 	}
 	return strings.Join(parts, ", ")
 }

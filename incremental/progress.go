@@ -67,6 +67,8 @@ type SourceProgress struct {
 	NumMalformedRows       int64           `json:"numMalformedRows"`
 	NumMalformedFiles      int64           `json:"numMalformedFiles"`
 	MalformedSamples       []string        `json:"malformedSamples,omitempty"`
+	// Metrics are the source's own: of files, numFilesOutstanding, those that wait.
+	Metrics map[string]string `json:"metrics,omitempty"`
 }
 
 // SinkProgress reports the sink; -1 rows are unknown.

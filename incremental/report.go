@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // timings are how long the steps of one batch took.
@@ -62,6 +63,9 @@ func (x *streamExecution) sourceProgress(s *sourceState, r checkpoint.SourceRang
 		StartOffset: offsetJSON(r.Start), EndOffset: offsetJSON(r.End), LatestOffset: offsetJSON(r.End),
 		NumInputRows: end.Rows, NumMalformedRows: end.Malformed,
 		InputRowsPerSecond: rate(end.Rows, since), ProcessedRowsPerSecond: rate(end.Rows, took),
+	}
+	if m, ok := s.source.(connector.Measured); ok {
+		p.Metrics = m.Metrics()
 	}
 	if stats := b.run.scans[s.name]; stats != nil {
 		p.NumMalformedFiles = stats.MalformedFiles.Load()

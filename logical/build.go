@@ -85,13 +85,9 @@ func Using(reg *function.Registry, kind JoinKind, left, right Node, names []stri
 	var merged []expr.Named
 	used := map[expr.ID]bool{}
 	for _, n := range names {
-		l, err := left.Schema().Lookup("", n)
+		l, r, err := bothSides(left, right, n)
 		if err != nil {
-			return nil, fmt.Errorf("left side: %w", err)
-		}
-		r, err := right.Schema().Lookup("", n)
-		if err != nil {
-			return nil, fmt.Errorf("right side: %w", err)
+			return nil, err
 		}
 		eq, err := expr.NewCall(reg, "=", l, r)
 		if err != nil {
@@ -115,6 +111,17 @@ func Using(reg *function.Registry, kind JoinKind, left, right Node, names []stri
 		}
 	}
 	return NewProject(join, merged), nil
+}
+
+// bothSides are the columns of a name on both sides of a join.
+func bothSides(left, right Node, name string) (l, r *expr.Column, err error) {
+	if l, err = left.Schema().Lookup("", name); err != nil {
+		return nil, nil, fmt.Errorf("left side: %w", err)
+	}
+	if r, err = right.Schema().Lookup("", name); err != nil {
+		return nil, nil, fmt.Errorf("right side: %w", err)
+	}
+	return l, r, nil
 }
 
 // mergedColumn is the one column that stands for l and r after USING.

@@ -81,6 +81,7 @@ type Resolver interface {
 // Entry is one named relation of a Catalog; exactly one field is set.
 type Entry struct {
 	Table  *SourceDecl
+	Syntax any             // *sql.Declaration of Table, if SQL declared it
 	Opened connector.Table // registered from Go, already open
 	Stream any             // *sql.StreamDecl: declaration with its AST, bound on use
 	View   any             // *sql.View: bound anew at each use

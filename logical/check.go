@@ -70,6 +70,8 @@ func check(n Node, mode connector.OutputMode, up above) error {
 		if IsStreaming(x.Left) && IsStreaming(x.Right) {
 			below = up.under("a join of streams")
 		}
+	case *AsofJoin:
+		err = checkAsofJoin(x)
 	case *MapGroups:
 		err = checkMapGroups(x, mode, up)
 		below = up.under(x.Function.Spec().Verb)
@@ -292,6 +294,19 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 		return refuse("the table's unmatched rows are never final", "put the stream on the left, or use a right or inner join")
 	}
 	return nil
+}
+
+// checkAsofJoin asks for a right side that is known whole.
+func checkAsofJoin(j *AsofJoin) error {
+	if !IsStreaming(j.Right) {
+		return nil
+	}
+	remedy := "put the stream on the left, or run it with the query command, over the files there are"
+	if IsStreaming(j.Left) {
+		remedy = "declare the right one with CREATE TABLE over its files, which is read again for each batch, or join the streams by a range such as l.ts BETWEEN r.ts AND r.ts + INTERVAL '1 minute'"
+	}
+	return &UnsupportedError{What: fmt.Sprintf("an as-of join of %s with %s", side(IsStreaming(j.Left)), side(true)),
+		Reason: "a row of the right side still to come may be nearer than the nearest so far", Remedy: remedy}
 }
 
 // waitsForEver says whether a join must know that a row has no match and never can;

@@ -273,12 +273,7 @@ func (d *DataFrame) Union(o *DataFrame) *DataFrame {
 // Join combines rows for which on is true.
 func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 	return d.then("join", func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
-		}
-		right := Refresh(o.node)
-		both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
-		e, err := both.condition("the join", on)
+		right, e, err := d.joinCondition(o, on)
 		if err != nil {
 			return nil, err
 		}
@@ -287,6 +282,17 @@ func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 		}
 		return NewJoin(kind, d.node, right, e), nil
 	})
+}
+
+// joinCondition is the right side of a join with o, and a condition over both.
+func (d *DataFrame) joinCondition(o *DataFrame, on expr.Term) (right Node, cond expr.Expr, err error) {
+	if o.err != nil {
+		return nil, nil, o.err
+	}
+	right = Refresh(o.node)
+	both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
+	cond, err = both.condition("the join", on)
+	return right, cond, err
 }
 
 // JoinUsing joins on equality of columns of the same names, which appear once.
@@ -299,6 +305,37 @@ func (d *DataFrame) JoinUsing(o *DataFrame, kind JoinKind, names ...string) *Dat
 			return nil, errors.New("no columns to join on; use Join with a condition, or CrossJoin")
 		}
 		return Using(d.reg, kind, d.node, Refresh(o.node), names)
+	})
+}
+
+// AsofJoin pairs each row with the nearest row of o, such as the last price before a
+// trade. on holds one inequality of both (>= or > for the nearest earlier row, <= or < for
+// the nearest later one) and any number of equalities; conditions on one of the two say
+// for which rows, or among which, the nearest is looked for. Of rows of o that are equally
+// near the last in arrival order counts. kind is InnerJoin, or LeftJoin to keep rows that
+// have none.
+func (d *DataFrame) AsofJoin(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
+	return d.then("asofJoin", func(d *DataFrame) (Node, error) {
+		right, e, err := d.joinCondition(o, on)
+		if err != nil {
+			return nil, err
+		}
+		cond := NewAsofCondition(d.node, right)
+		if err := cond.Add(e); err != nil {
+			return nil, err
+		}
+		return cond.Join(kind)
+	})
+}
+
+// AsofJoinUsing is AsofJoin by columns of the same names, which appear once: the last is
+// the time, compared by >=, the others are equal.
+func (d *DataFrame) AsofJoinUsing(o *DataFrame, kind JoinKind, names ...string) *DataFrame {
+	return d.then("asofJoin", func(d *DataFrame) (Node, error) {
+		if o.err != nil {
+			return nil, o.err
+		}
+		return AsofUsing(d.reg, kind, d.node, Refresh(o.node), names)
 	})
 }
 

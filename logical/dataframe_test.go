@@ -123,6 +123,20 @@ func TestDataFrame(t *testing.T) {
 			  Join semi on=CAST(t.a AS BIGINT) = u.a
 			    Scan t columns=[a, b, c, ts, ok]
 			    Scan u columns=[a, x, day]`},
+		"as-of": {df.As("l").AsofJoin(df.As("r"), logical.LeftJoin, col("l.a").Eq(col("r.a")).And(col("r.ts").Lt(col("l.ts"))).And(col("r.ok"))).Select(col("l.a"), col("r.b").As("before")), `
+			Project l.a, r.b AS before
+			  AsofJoin left on=[l.a = r.a] nearest=l.ts > r.ts
+			    Alias l
+			      Scan t columns=[a, b, c, ts, ok]
+			    Filter r.ok
+			      Alias r
+			        Scan t columns=[a, b, c, ts, ok]`},
+		"as-of, using": {df.AsofJoinUsing(frame("t").Select(col("a"), col("ts"), col("b").As("price")), logical.InnerJoin, "A", "ts"), `
+			Project t.a, t.ts, t.b, t.c, t.ok, price
+			  AsofJoin inner on=[t.a = t.a] nearest=t.ts >= t.ts
+			    Scan t columns=[a, b, c, ts, ok]
+			    Project t.a, t.ts, t.b AS price
+			      Scan t columns=[a, b, c, ts, ok]`},
 		"grouping": {df.GroupBy(col("a"), col("c").IsNull().As("none")).Agg(call("sum", col("b")).As("s"), call("count"), call("count", col("c")).Distinct(), call("max", col("b")).Filter(col("ok"))), `
 			Aggregate keys=[t.a, t.c IS NULL AS none] aggs=[sum(t.b) AS s, count(*), count(DISTINCT t.c), max(t.b) FILTER (WHERE t.ok)]
 			  Scan t columns=[a, b, c, ts, ok]`},
@@ -206,9 +220,15 @@ func TestDataFrame(t *testing.T) {
 		"union of other types":      {df.Select(col("ok")).Union(u.Select(col("day"))), "error: union: column 1 (ok) is BOOLEAN on one side and DATE on the other; cast one of them"},
 		"union with a mistake":      {df.Union(u.Limit(-2)), "error: union: limit: -2 is negative"},
 		"join with a mistake":       {df.Join(u.Limit(-2), logical.InnerJoin, lit(true)), "error: join: limit: -2 is negative"},
+		"as-of without time":        {df.AsofJoin(u, logical.InnerJoin, col("c").Eq(col("x"))), "error: asofJoin: an as-of join without an inequality of both sides is not supported: nothing says which row is the nearest; add one, such as l.ts >= r.ts, or leave ASOF out"},
+		"as-of of another kind":     {df.AsofJoin(u, logical.CrossJoin, col("b").Gt(col("u.a"))), "error: asofJoin: a cross as-of join is not supported; use ASOF JOIN or ASOF LEFT JOIN"},
+		"as-of by no condition":     {df.AsofJoin(u, logical.InnerJoin, col("b")), "error: asofJoin: the join needs a condition, but t.b is BIGINT"},
+		"as-of using nothing":       {df.AsofJoinUsing(u, logical.InnerJoin), "error: asofJoin: no columns to join on; the last one named is the time"},
+		"as-of using twice":         {df.AsofJoinUsing(u, logical.InnerJoin, "a", "A"), "error: asofJoin: column A is named twice"},
+		"as-of with a mistake":      {df.AsofJoinUsing(u.Limit(-2), logical.InnerJoin, "a"), "error: asofJoin: limit: -2 is negative"},
 		"using nothing":             {df.JoinUsing(u, logical.InnerJoin), "error: join: no columns to join on; use Join with a condition, or CrossJoin"},
 		"using twice":               {df.JoinUsing(u, logical.InnerJoin, "a", "A"), "error: join: column A is named twice"},
-		"using what is not there":   {df.JoinUsing(u, logical.InnerJoin, "x"), "error: join: left side: there is no column x; did you mean a?"},
+		"using what is not there":   {df.JoinUsing(u, logical.InnerJoin, "x"), "error: join: left side: there is no column x; known are a, b, c, ts, ok"},
 		"watermark on a text":       {df.WithWatermark("c", hour), "error: withWatermark: the watermark column c is VARCHAR; event time must be a TIMESTAMP"},
 		"negative delay":            {df.WithWatermark("ts", -hour), "error: withWatermark: the watermark delay -1h0m0s is negative"},
 		"second watermark":          {streamFrame("s").WithWatermark("ts", hour).WithWatermark("ts", hour), "error: withWatermark: the stream already has a watermark (s.ts); a second one on ts would redefine it"},

@@ -71,6 +71,8 @@ func eventTimes(n Node) map[expr.ID]EventTime {
 		if x.Kind != SemiJoin && x.Kind != AntiJoin {
 			inherit(marks, x.Right)
 		}
+	case *AsofJoin: // which row of the right side is nearest says nothing of its time
+		inherit(marks, x.Left)
 	default:
 		for _, c := range n.Children() {
 			inherit(marks, c)

@@ -38,6 +38,10 @@ var EliminateEmpty Rule = rule{"eliminate_empty", func(n logical.Node) (logical.
 		case x.Kind == logical.AntiJoin && isEmpty(x.Right):
 			return x.Left, nil
 		}
+	case *logical.AsofJoin:
+		if isEmpty(x.Left) || x.Kind == logical.InnerJoin && isEmpty(x.Right) {
+			return emptyLike(n), nil
+		}
 	case *logical.SetOp:
 		if isEmpty(x.Left) || x.Kind == logical.Intersect && isEmpty(x.Right) {
 			return emptyLike(n), nil

@@ -107,7 +107,7 @@ func retained(a arrow.Array) arrow.Array {
 
 // nullLiteral is NULL of a type.
 func nullLiteral(dt arrow.DataType) *expr.Literal {
-	return &expr.Literal{Value: array.MakeArrayOfNull(memory.DefaultAllocator, dt, 1)}
+	return &expr.Literal{Value: columnar.Nulls(memory.DefaultAllocator, dt, 1)}
 }
 
 // booleanLiteral is TRUE or FALSE.

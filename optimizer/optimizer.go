@@ -26,6 +26,9 @@ func New(env *function.Env, disable ...string) (*Optimizer, error) {
 			EliminateAlias, EliminateWatermark, FoldConstants(env), Simplify, UnwrapCasts, RewriteDistinct,
 			MergeFilters, MergeProjects, ReduceOuterJoin(env), PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK,
 		}},
+		// Once down a chain of joins and once up; what arrives on the way goes down to the scans.
+		{Name: "transfer", Max: 1, Rules: []Rule{DerivePredicates, PushFilter, TransferPredicates, PushFilter, TransferPredicates, PushFilter, MergeFilters}},
+		{Name: "joins", Max: 1, Rules: []Rule{ReorderJoins}},
 		// Columns that only pushed filters need are not handed on: filters first.
 		{Name: "scans", Max: maxPasses, Rules: []Rule{PushFilterIntoScan, PrunePartitions}},
 		{Name: "columns", Max: 1, Rules: []Rule{PruneColumns}},

@@ -96,7 +96,12 @@ func (p *pruner) prune(n logical.Node, used columnSet) logical.Node {
 	case *logical.SetOp:
 		return p.pruneSetOp(x)
 	case *logical.Join:
-		return p.pruneJoin(x, used)
+		if x.State != "" { // it keeps the columns it stores
+			return p.pruneChildren(x, all(x.Left.Schema()).and(all(x.Right.Schema())))
+		}
+		return p.pruneSides(x, used)
+	case *logical.AsofJoin:
+		return p.pruneSides(x, used)
 	case *logical.Values:
 		return n
 	}
@@ -159,15 +164,13 @@ func (p *pruner) pruneAggregate(a *logical.Aggregate, used columnSet) logical.No
 	return logical.NewAggregate(p.prune(a.Input, below), a.Keys, aggs).WithState(a.State)
 }
 
-// pruneJoin narrows both inputs to what the condition and the nodes above use: what a
-// join holds on to costs memory. One that keeps state keeps the columns it stores.
-func (p *pruner) pruneJoin(j *logical.Join, used columnSet) logical.Node {
-	if j.State != "" {
-		return p.pruneChildren(j, all(j.Left.Schema()).and(all(j.Right.Schema())))
-	}
+// pruneSides narrows both inputs of a join to what the condition and the nodes above use:
+// what a join holds on to costs memory.
+func (p *pruner) pruneSides(j logical.Node, used columnSet) logical.Node {
 	used = used.with(j.Exprs()...)
 	children := make([]logical.Node, 2)
-	for i, in := range j.Children() {
+	sides := j.Children()
+	for i, in := range sides {
 		var columns []expr.Named
 		for _, c := range in.Schema().Columns {
 			if used[c.ID] {
@@ -176,7 +179,7 @@ func (p *pruner) pruneJoin(j *logical.Join, used columnSet) logical.Node {
 		}
 		children[i] = p.exactly(in, columns)
 	}
-	if children[0] == j.Left && children[1] == j.Right {
+	if children[0] == sides[0] && children[1] == sides[1] {
 		return j
 	}
 	return j.WithChildren(children)

@@ -9,7 +9,8 @@ import (
 
 // PushFilter moves conditions of a filter towards the scans: through projections,
 // sorts, windows, unions, set operations, the keys of aggregates, DISTINCT ON and window functions,
-// and to the sides of joins that hold their columns and whose rows they may remove.
+// and to the sides of joins that hold their columns and whose rows they may remove, of an
+// as-of join the left one.
 // Never through a Watermark, a Limit, or below a node that keeps state by them.
 var PushFilter Rule = downward{rule{"push_filter", func(n logical.Node) (logical.Node, error) {
 	switch x := n.(type) {
@@ -54,6 +55,11 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 		return pushThroughSetOp(f, in, conds)
 	case *logical.Join:
 		return pushToSides(f, in, conds)
+	case *logical.AsofJoin: // without a row of the right side another would be the nearest
+		return pushUnary(f, in, conds, func(c expr.Expr) bool {
+			ids := expr.Columns(c)
+			return len(ids) > 0 && in.Left.Schema().Has(ids...) && !isFallible(c)
+		})
 	}
 	return f, nil
 }
@@ -86,13 +92,16 @@ func filtered(n logical.Node, conds []expr.Expr) logical.Node {
 	return logical.NewFilter(n, expr.All(conds))
 }
 
-// pushUnary moves conditions below node, which has one input and hands its columns on.
+// pushUnary moves conditions below node, to its only or first input, whose columns it
+// hands on.
 func pushUnary(f *logical.Filter, node logical.Node, conds []expr.Expr, below func(expr.Expr) bool) (logical.Node, error) {
 	push, keep := split(conds, below)
 	if len(push) == 0 {
 		return f, nil
 	}
-	return filtered(node.WithChildren([]logical.Node{filtered(node.Children()[0], push)}), keep), nil
+	children := slices.Clone(node.Children())
+	children[0] = filtered(children[0], push)
+	return filtered(node.WithChildren(children), keep), nil
 }
 
 // pushThroughWindow moves conditions over the input's columns below. A window drops

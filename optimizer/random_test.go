@@ -224,7 +224,10 @@ func (g *generator) project(in query) query {
 }
 
 func (g *generator) join(l, r query) query {
-	kind := pick(g, "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", ",")
+	kind := pick(g, "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", ",", "ASOF JOIN", "ASOF LEFT JOIN")
+	if strings.HasPrefix(kind, "ASOF") {
+		return g.asofJoin(kind, l, g.table()) // of equally near rows of a table the last one counts
+	}
 	both := append(append([]col(nil), l.cols...), r.cols...)
 	out := query{cols: both}
 	if kind == "SEMI JOIN" || kind == "ANTI JOIN" {
@@ -240,6 +243,25 @@ func (g *generator) join(l, r query) query {
 	}
 	out.text = fmt.Sprintf("SELECT * FROM (%s) %s %s (%s) %s%s%s", l.text, g.alias(), kind, r.text, g.alias(), word, on)
 	return out
+}
+
+// asofJoin joins on columns of one kind, if both have one, by the nearest.
+func (g *generator) asofJoin(kind string, l, r query) query {
+	for range 10 {
+		a, b := pick(g, l.cols...), pick(g, r.cols...)
+		if a.kind != b.kind {
+			continue
+		}
+		on := a.name + pick(g, " >= ", " > ", " <= ", " < ") + b.name
+		if g.IntN(2) == 0 {
+			on += " AND " + g.equality(l.cols, r.cols)
+		}
+		if g.IntN(3) == 0 {
+			on += " AND " + g.cond(pick(g, l.cols, r.cols), 1)
+		}
+		return query{fmt.Sprintf("SELECT * FROM (%s) %s %s (%s) %s ON %s", l.text, g.alias(), kind, r.text, g.alias(), on), append(append([]col(nil), l.cols...), r.cols...)}
+	}
+	return l
 }
 
 // equality equates columns of one kind, if both have one.

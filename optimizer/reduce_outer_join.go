@@ -10,7 +10,7 @@ import (
 
 // ReduceOuterJoin makes a lesser join of an outer one below a filter that drops the
 // rows padded with nulls: a left or right join becomes inner, a full one left, right or
-// inner. Then conditions can go to both sides.
+// inner. Then conditions can go to both sides. A left as-of join becomes inner as well.
 func ReduceOuterJoin(env *function.Env) Rule {
 	folding := &function.Env{Mem: memory.DefaultAllocator, Location: env.Location}
 	return rule{"reduce_outer_join", func(n logical.Node) (logical.Node, error) {
@@ -18,24 +18,36 @@ func ReduceOuterJoin(env *function.Env) Rule {
 		if !ok {
 			return n, nil
 		}
-		j, ok := f.Input.(*logical.Join)
-		if !ok || j.State != "" {
-			return n, nil
-		}
-		var noLeft, noRight bool // rows without the side's columns are dropped
-		for _, c := range expr.Conjuncts(f.Cond) {
-			if isVolatile(c) {
-				break
+		switch j := f.Input.(type) {
+		case *logical.Join:
+			if j.State != "" {
+				return n, nil
 			}
-			noLeft = noLeft || rejectsNulls(folding, c, j.Left.Schema())
-			noRight = noRight || rejectsNulls(folding, c, j.Right.Schema())
+			kind := reducedBy(folding, f.Cond, j.Kind, j.Left, j.Right)
+			if kind != j.Kind {
+				return logical.NewFilter(logical.NewJoin(kind, j.Left, j.Right, j.On), f.Cond), nil
+			}
+		case *logical.AsofJoin:
+			kind := reducedBy(folding, f.Cond, j.Kind, j.Left, j.Right)
+			if kind != j.Kind {
+				return logical.NewFilter(logical.NewAsofJoin(kind, j.Left, j.Right, j.Keys, j.Nearest), f.Cond), nil
+			}
 		}
-		kind := reduced(j.Kind, noLeft, noRight)
-		if kind == j.Kind {
-			return n, nil
-		}
-		return logical.NewFilter(logical.NewJoin(kind, j.Left, j.Right, j.On), f.Cond), nil
+		return n, nil
 	}}
+}
+
+// reducedBy is the kind of join that is left of kind below a filter by cond.
+func reducedBy(folding *function.Env, cond expr.Expr, kind logical.JoinKind, left, right logical.Node) logical.JoinKind {
+	var noLeft, noRight bool // rows without the side's columns are dropped
+	for _, c := range expr.Conjuncts(cond) {
+		if isVolatile(c) {
+			break
+		}
+		noLeft = noLeft || rejectsNulls(folding, c, left.Schema())
+		noRight = noRight || rejectsNulls(folding, c, right.Schema())
+	}
+	return reduced(kind, noLeft, noRight)
 }
 
 // reduced is the kind of join that is left of kind without the rows that have nulls for

@@ -9,6 +9,9 @@ import (
 
 // takeColumns is the columns of b at rows; -1 gives nulls. The caller releases them.
 func takeColumns(mem memory.Allocator, b arrow.RecordBatch, rows []int32) ([]arrow.Array, error) {
+	if isWhole(b, rows) {
+		return retained(b.Columns()), nil
+	}
 	out := make([]arrow.Array, 0, b.NumCols())
 	for _, c := range b.Columns() {
 		t, err := kernel.Take(mem, c, rows)
@@ -19,4 +22,17 @@ func takeColumns(mem memory.Allocator, b arrow.RecordBatch, rows []int32) ([]arr
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// isWhole says whether rows are all of b, in order.
+func isWhole(b arrow.RecordBatch, rows []int32) bool {
+	if int64(len(rows)) != b.NumRows() {
+		return false
+	}
+	for i, r := range rows {
+		if int(r) != i {
+			return false
+		}
+	}
+	return true
 }

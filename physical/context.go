@@ -3,6 +3,7 @@ package physical
 import (
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -25,6 +26,11 @@ type ExecContext struct {
 	Parallel int
 	// Metrics counts rows, batches and time of every operator; nil counts nothing.
 	Metrics *Metrics
+	// Observe is given every batch that an operator gives to the one above, borrowed, by
+	// several goroutines at once, and nil when the operator is opened: one that is part of
+	// the one above never is. A nil Observe looks at nothing. It keeps operators from handing
+	// over what is no batch, so it changes no row, but costs time.
+	Observe func(p Plan, b arrow.RecordBatch)
 	// ScanStats gives the counters of a scan; nil, or returning nil, counts nothing.
 	ScanStats func(s *Scan) *connector.ScanStats
 }

@@ -60,6 +60,8 @@ type buildSide struct {
 	mem    memory.Allocator
 	store  *rowStore
 	table  *group.RowTable // nil in a loop join
+	finish func() error    // called once all rows are there; nil: the table is built
+	also   func()          // called with the release; nil: nothing
 	track  bool            // matches are wanted
 	open   atomic.Int64    // Readers not closed
 	active atomic.Int64    // Readers whose probe side has not ended
@@ -103,7 +105,12 @@ func (s *buildSide) build(ctx context.Context, fill func(b arrow.RecordBatch) er
 	if err := s.store.seal(); err != nil {
 		return err
 	}
-	if s.table != nil {
+	switch {
+	case s.finish != nil:
+		if err := s.finish(); err != nil {
+			return err
+		}
+	case s.table != nil:
 		s.table.Build()
 	}
 	if s.track {
@@ -139,6 +146,9 @@ func (s *buildSide) close() error {
 	s.store.release()
 	if s.table != nil {
 		s.table.Release()
+	}
+	if s.also != nil {
+		s.also()
 	}
 	return s.input.Close()
 }

@@ -33,6 +33,9 @@ type JoinSpec struct {
 	NullSafe  []bool      // by key: IS NOT DISTINCT FROM; nil is none
 	Residual  expr.Expr   // over the columns of left, then right; nil: none
 	BuildLeft bool        // the left side is kept, not the right
+	// NullAware makes an anti join mean NOT IN: a null key on the right leaves no row,
+	// one on the left none unless the right side is empty. BuildLeft is not set then.
+	NullAware bool
 }
 
 // NewHashJoin joins left and right.
@@ -82,7 +85,11 @@ func (p *HashJoin) String() string {
 	if p.Spec.Residual != nil {
 		residual = p.Spec.Residual.String()
 	}
-	return args("HashJoin", "kind", p.Spec.Kind.String(), "on", fmt.Sprint(on), "residual", residual, "build", build)
+	kind := p.Spec.Kind.String()
+	if p.Spec.NullAware {
+		kind = "null-aware " + kind
+	}
+	return args("HashJoin", "kind", kind, "on", fmt.Sprint(on), "residual", residual, "build", build)
 }
 
 // Open probes with n Readers.
@@ -104,23 +111,31 @@ func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		return nil, err
 	}
 	env := ec.Env()
-	fill := func(b arrow.RecordBatch) error {
-		keys, err := buildKeys.EvalColumns(env, b)
-		if err != nil {
-			return err
-		}
-		defer releaseAll(keys)
-		return side.table.Add(keys, int(b.NumRows()))
-	}
+	fill := func(b arrow.RecordBatch) error { return fillTable(side.table, buildKeys, env, b) }
 	for i, in := range inputs {
 		r := newJoinReader(ec, p.schema, in, out)
 		r.fill = fill
 		r.begin = func() (pairing, error) {
-			return &hashPairs{keys: probeKeys, env: r.out.env, table: side.table.View()}, nil
+			pairs := &hashPairs{keys: probeKeys, env: r.out.env, table: side.table.View()}
+			if p.Spec.NullAware {
+				pairs.nullKey = func(row int) { r.hit.Set(row) }
+				r.none = len(side.table.Rows()) < side.table.Len() // a null key matches nothing
+			}
+			return pairs, nil
 		}
 		inputs[i] = r
 	}
 	return inputs, nil
+}
+
+// fillTable adds the keys of the rows of b.
+func fillTable(t *group.RowTable, keys *eval.Program, env *eval.Env, b arrow.RecordBatch) error {
+	columns, err := keys.EvalColumns(env, b)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(columns)
+	return t.Add(columns, int(b.NumRows()))
 }
 
 // openSides opens the inputs of a join: build gathered, probe with n Readers.
@@ -138,4 +153,18 @@ func openSides(ctx context.Context, ec *ExecContext, p, probe, build Plan, n int
 	side.open.Store(int64(len(inputs)))
 	side.active.Store(int64(len(inputs)))
 	return side, inputs, nil
+}
+
+// eachNullKey calls f for the rows in which some key is null.
+func eachNullKey(keys []arrow.Array, f func(row int)) {
+	for _, k := range keys {
+		if id := k.DataType().ID(); k.NullN() == 0 && id != arrow.DICTIONARY && id != arrow.NULL {
+			continue
+		}
+		for i := range k.Len() {
+			if columnar.IsNull(k, i) {
+				f(i)
+			}
+		}
+	}
 }

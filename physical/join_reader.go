@@ -37,6 +37,7 @@ type joinReader struct {
 	build  []int32
 	tail   []int32 // build rows to give at the end
 	ended  bool
+	none   bool // no row comes out, whatever the probe side has
 	seed   uint64
 	n      uint64
 	at     int64 // position of what was returned last
@@ -87,6 +88,8 @@ func (r *joinReader) prepare(ctx context.Context) error {
 func (r *joinReader) step(ctx context.Context) (arrow.RecordBatch, error) {
 	s := r.out.sides
 	switch {
+	case r.none:
+		return nil, io.EOF
 	case r.ended:
 		return r.nextTail()
 	case r.batch == nil:
@@ -202,6 +205,8 @@ type hashPairs struct {
 	env    *eval.Env
 	table  *group.RowTable
 	prober group.Prober
+	// nullKey is told the rows with a null key, if there is something to probe; may be nil.
+	nullKey func(row int)
 }
 
 func (p *hashPairs) start(b arrow.RecordBatch) error {
@@ -210,6 +215,9 @@ func (p *hashPairs) start(b arrow.RecordBatch) error {
 		return err
 	}
 	defer releaseAll(keys)
+	if p.nullKey != nil && p.table.Len() > 0 {
+		eachNullKey(keys, p.nullKey)
+	}
 	return p.prober.Start(p.table, keys, int(b.NumRows()))
 }
 

@@ -99,6 +99,35 @@ func (r *countingReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 
 func (r *countingReader) Position() int64 { return PositionOf(r.Reader) }
 
+// observed wraps readers of p so that ec.Observe sees their batches.
+func (ec *ExecContext) observed(p Plan, readers []columnar.Reader) []columnar.Reader {
+	if ec.Observe == nil {
+		return readers
+	}
+	ec.Observe(p, nil)
+	out := make([]columnar.Reader, len(readers))
+	for i, r := range readers {
+		out[i] = &observedReader{Reader: r, plan: p, observe: ec.Observe}
+	}
+	return out
+}
+
+type observedReader struct {
+	columnar.Reader
+	plan    Plan
+	observe func(p Plan, b arrow.RecordBatch)
+}
+
+func (r *observedReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.Reader.Next(ctx)
+	if err == nil {
+		r.observe(r.plan, b)
+	}
+	return b, err
+}
+
+func (r *observedReader) Position() int64 { return PositionOf(r.Reader) }
+
 // unwrapped is the operator's own Reader below what counts, and its counters.
 func unwrapped(r columnar.Reader) (columnar.Reader, *OperatorMetrics) {
 	if c, ok := r.(*countingReader); ok {

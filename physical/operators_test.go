@@ -1,11 +1,14 @@
 package physical_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/columnartest"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -199,6 +202,7 @@ func TestOperators(t *testing.T) {
 	for name, c := range overCases() {
 		cases["over "+name] = c
 	}
+	maps.Copy(cases, asofCases())
 	for kind, all := range map[logical.SetOpKind][]bool{logical.Intersect: {false, true}, logical.Except: {false, true}} {
 		for _, all := range all {
 			name := kind.String()
@@ -221,6 +225,9 @@ func TestOperators(t *testing.T) {
 			}}
 		}
 	}
+	cases["hash join not in"] = physicaltest.Case{Schema: "i:bigint  s:varchar", Inputs: 2, Distinct: 40, KeepsOn: true, Plan: func(t testing.TB, in plans) physical.Plan {
+		return notIn(t, in[0], in[1])
+	}}
 	for kind := logical.InnerJoin; kind <= logical.CrossJoin; kind++ {
 		cases["loop join "+kind.String()] = physicaltest.Case{Schema: "i:bigint  k:integer", Inputs: 2, MaxRows: 200, KeepsOn: true, Distinct: 500, Plan: func(t testing.TB, in plans) physical.Plan {
 			return loopJoin(t, small(in[0]), small(in[1]), kind)
@@ -265,6 +272,56 @@ func hashJoin(t testing.TB, l, r physical.Plan, kind logical.JoinKind, buildLeft
 	spec.RightKeys = exprs(t, r.Schema(), col("s"), col("k"))
 	spec.Residual = bind(t, both, col("i").Gt(col("r_i")).Or(col("i").IsNull()))
 	return must[*physical.HashJoin](t)(physical.NewHashJoin(l, r, spec))
+}
+
+// notIn keeps the rows of l whose s is not in those of r.
+func notIn(t testing.TB, l, r physical.Plan) physical.Plan {
+	return must[*physical.HashJoin](t)(physical.NewHashJoin(l, r, physical.JoinSpec{
+		Kind: logical.AntiJoin, NullAware: true, LeftKeys: exprs(t, l.Schema(), col("s")), RightKeys: exprs(t, r.Schema(), col("s")),
+	}))
+}
+
+// TestNotIn compares the null-aware join with what it stands for: a loop join by s = r_s
+// OR s IS NULL OR r_s IS NULL.
+func TestNotIn(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"none":  "",
+		"nulls": "s:varchar\nNULL\nNULL\n",
+		"some":  "s:varchar\na\nb\nb\n",
+		"mixed": "s:varchar\na\nNULL\nc\n",
+		"other": "s:varchar\nx\n",
+	}
+	for left, l := range texts {
+		for right, r := range texts {
+			scan := func(text string) physical.Plan {
+				if text == "" {
+					return physicaltest.Scan(t, physicaltest.NewTable(columnartest.Schema(t, "s:varchar")))
+				}
+				return physicaltest.Scan(t, table(t, text))
+			}
+			inputs := func() (physical.Plan, physical.Plan) { return scan(l), scan(r) }
+			a, b := inputs()
+			got := notIn(t, a, b)
+			a, b = inputs()
+			on := bind(t, pairs(a.Schema(), b.Schema()), col("s").Eq(col("r_s")).Or(col("s").IsNull()).Or(col("r_s").IsNull()))
+			want := must[*physical.LoopJoin](t)(physical.NewLoopJoin(logical.AntiJoin, a, b, on))
+			g, err := physical.Collect(t.Context(), got, &physical.ExecContext{Mem: memory.DefaultAllocator, Parallel: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := physical.Collect(t.Context(), want, &physical.ExecContext{Mem: memory.DefaultAllocator})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := columnartest.Diff(w, g, columnartest.DiffOptions{}); diff != "" {
+				t.Errorf("%s NOT IN %s: %s", left, right, diff)
+			}
+			for _, b := range append(g, w...) {
+				b.Release()
+			}
+		}
+	}
 }
 
 func loopJoin(t testing.TB, l, r physical.Plan, kind logical.JoinKind) physical.Plan {

@@ -38,7 +38,7 @@ func Open(ctx context.Context, ec *ExecContext, p Plan, n int) ([]columnar.Reade
 	if err != nil {
 		return nil, err
 	}
-	return ec.Metrics.observe(p, readers), nil
+	return ec.observed(p, ec.Metrics.observe(p, readers)), nil
 }
 
 // OpenOne opens p with ec.Parallel Readers and gathers them into one, in the order of

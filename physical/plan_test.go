@@ -413,6 +413,7 @@ func TestMemoryLimit(t *testing.T) {
 		"aggregate": aggregate(t, scan, false, []expr.Term{col("s")}, []expr.Term{fn("count").As("n")}),
 		"sort":      must[*physical.Sort](t)(physical.NewSort(scan, sortKeys(t, scan.Schema(), col("i")))),
 		"join":      hashJoin2(t, scan, scan),
+		"as-of":     asof{logical.InnerJoin, []string{"s"}, "i", ">="}.plan(t, scan, scan),
 		"distinct":  must[*physical.Distinct](t)(physical.NewDistinct(scan, exprs(t, scan.Schema(), col("i")), false)),
 	}
 	for name, p := range plans {

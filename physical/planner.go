@@ -17,6 +17,7 @@ type Planner struct {
 	Strategies []Strategy
 	want       request
 	sessions   map[expr.ID]bool // by their start: merged by the aggregate above
+	rows       *logical.Estimator
 }
 
 // request is what a parent wants beside the rows.
@@ -30,6 +31,7 @@ func NewPlanner(first ...Strategy) *Planner {
 	return &Planner{
 		Strategies: append(append([]Strategy(nil), first...), Batch...),
 		sessions:   map[expr.ID]bool{},
+		rows:       logical.NewEstimator(),
 	}
 }
 

@@ -109,10 +109,15 @@ func (s *rowStore) refs(rows []int32) []kernel.Ref {
 			refs[i] = kernel.NoRow
 			continue
 		}
-		b := sort.Search(len(s.batches), func(k int) bool { return s.starts[k+1] > int64(r) })
-		refs[i] = kernel.MakeRef(b, int(int64(r)-s.starts[b]))
+		refs[i] = s.ref(uint32(r))
 	}
 	return refs
+}
+
+// ref is where the row with the given number is.
+func (s *rowStore) ref(row uint32) kernel.Ref {
+	b := sort.Search(len(s.batches), func(k int) bool { return s.starts[k+1] > int64(row) })
+	return kernel.MakeRef(b, int(int64(row)-s.starts[b]))
 }
 
 func (s *rowStore) release() {

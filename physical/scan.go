@@ -1,7 +1,9 @@
 package physical
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -147,7 +149,7 @@ func (s *Scan) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Rea
 	if s.filter.IsVolatile() {
 		n = 1
 	}
-	shared := &scanQueue{scan: s, ec: ec, units: units}
+	shared := &scanQueue{scan: s, ec: ec, units: units, read: make([]atomic.Bool, len(units))}
 	readers := make([]columnar.Reader, max(min(n, len(units)), 1))
 	for i := range readers {
 		readers[i] = &scanReader{queue: shared, env: ec.Env()}
@@ -161,6 +163,40 @@ type scanQueue struct {
 	ec    *ExecContext
 	units []connector.Unit
 	next  atomic.Int64
+	read  []atomic.Bool // units that were read to their end
+}
+
+// first is the error of the first unit, in their order, that has a bad record, given that
+// unit i has: which one a query names must not depend on who was faster. Units before i
+// that others are still reading are read once more for it.
+func (q *scanQueue) first(ctx context.Context, i int64, err error) error {
+	var bad *connector.RecordError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	for before := range i {
+		if q.read[before].Load() {
+			continue
+		}
+		if earlier := drainUnit(ctx, q.units[before]); errors.As(earlier, &bad) {
+			return earlier
+		}
+	}
+	return err
+}
+
+// drainUnit reads a unit for its error alone.
+func drainUnit(ctx context.Context, u connector.Unit) error {
+	r, err := u.Open(ctx)
+	if err != nil {
+		return err
+	}
+	for b, readErr := range columnar.All(ctx, r) {
+		if b == nil {
+			err = readErr
+		}
+	}
+	return cmp.Or(err, r.Close())
 }
 
 type scanReader struct {
@@ -200,10 +236,11 @@ func (r *scanReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			if err != nil {
 				return nil, err
 			}
+			r.queue.read[r.index].Store(true)
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, r.queue.first(ctx, r.index, err)
 		}
 		out, err := r.process(ctx, b)
 		b.Release()
@@ -222,7 +259,7 @@ func (r *scanReader) openNext(ctx context.Context) error {
 	}
 	unit, err := r.queue.units[i].Open(ctx)
 	if err != nil {
-		return err
+		return r.queue.first(ctx, i, err)
 	}
 	r.unit, r.index, r.row = unit, i, 0
 	return nil

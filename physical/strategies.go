@@ -2,6 +2,7 @@ package physical
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -460,6 +461,8 @@ func planBinary(pl *Planner, n logical.Node) (Plan, error) {
 		return NewSetOp(x.Kind, x.All, left, right), nil
 	case *logical.Join:
 		return pl.planJoin(x)
+	case *logical.AsofJoin:
+		return pl.planAsofJoin(x)
 	}
 	return nil, nil
 }
@@ -481,7 +484,7 @@ func (pl *Planner) planJoin(x *logical.Join) (Plan, error) {
 		return NewLoopJoin(x.Kind, left, right, rest)
 	}
 	spec.Residual = rest
-	spec.BuildLeft = smallerLeft(x)
+	spec.BuildLeft = !spec.NullAware && pl.smallerLeft(x)
 	j, err := NewHashJoin(left, right, spec)
 	if err != nil {
 		return nil, err
@@ -497,7 +500,13 @@ func JoinKeys(x *logical.Join) (spec JoinSpec, rest expr.Expr, err error) {
 	l, r := x.Left.Schema(), x.Right.Schema()
 	both := logical.NewSchema(append(l.Columns[:len(l.Columns):len(l.Columns)], r.Columns...)...)
 	var others []expr.Expr
-	for _, c := range expr.Conjuncts(x.On) {
+	conds := expr.Conjuncts(x.On)
+	if x.Kind == logical.AntiJoin && len(conds) == 1 {
+		if eq, ok := notIn(conds[0], l, r); ok {
+			conds[0], spec.NullAware = eq, true
+		}
+	}
+	for _, c := range conds {
 		a, b, nullSafe, ok := equality(c, l, r)
 		if !ok {
 			bound, err := Bind(c, both)
@@ -518,6 +527,60 @@ func JoinKeys(x *logical.Join) (spec JoinSpec, rest expr.Expr, err error) {
 		spec.NullSafe = append(spec.NullSafe, nullSafe)
 	}
 	return spec, expr.All(others), nil
+}
+
+// notIn takes the condition of an anti join that stands for NOT IN apart: a = b OR a IS
+// NULL OR b IS NULL, where a test may be missing of what is never null.
+func notIn(e expr.Expr, l, r *logical.Schema) (eq expr.Expr, ok bool) {
+	or, isLogic := e.(*expr.Logic)
+	if !isLogic || or.Op != expr.Or {
+		return nil, false
+	}
+	a, b, nullSafe, ok := equality(or.Args[0], l, r)
+	if !ok || nullSafe {
+		return nil, false
+	}
+	tested := func(side expr.Expr) bool {
+		return !side.Nullable() || slices.ContainsFunc(or.Args[1:], func(t expr.Expr) bool { return isNullTest(t, side) })
+	}
+	for _, t := range or.Args[1:] {
+		if !isNullTest(t, a) && !isNullTest(t, b) {
+			return nil, false
+		}
+	}
+	return or.Args[0], tested(a) && tested(b)
+}
+
+// isNullTest says whether t is e IS NULL, be it of what e casts.
+func isNullTest(t, e expr.Expr) bool {
+	c, ok := t.(*expr.Call)
+	if !ok || c.Func.Name != "is_null" {
+		return false
+	}
+	return sameUncast(c.Args[0], e)
+}
+
+func sameUncast(a, b expr.Expr) bool {
+	for {
+		c, ok := a.(*expr.Cast)
+		if !ok || c.Try {
+			break
+		}
+		a = c.Input
+	}
+	for {
+		c, ok := b.(*expr.Cast)
+		if !ok || c.Try {
+			break
+		}
+		b = c.Input
+	}
+	x, isColumn := a.(*expr.Column)
+	y, alsoColumn := b.(*expr.Column)
+	if isColumn || alsoColumn {
+		return isColumn && alsoColumn && x.ID == y.ID
+	}
+	return a == b
 }
 
 // equality takes left expression = right expression apart.
@@ -542,9 +605,9 @@ func equality(e expr.Expr, l, r *logical.Schema) (a, b expr.Expr, nullSafe, ok b
 }
 
 // smallerLeft says whether the left side of a join is known to be the smaller one.
-func smallerLeft(x *logical.Join) bool {
-	left, leftKnown := estimate(x.Left)
-	right, rightKnown := estimate(x.Right)
+func (pl *Planner) smallerLeft(x *logical.Join) bool {
+	left, leftKnown := pl.rows.Rows(x.Left)
+	right, rightKnown := pl.rows.Rows(x.Right)
 	switch {
 	case leftKnown && rightKnown:
 		return left*2 < right
@@ -552,33 +615,4 @@ func smallerLeft(x *logical.Join) bool {
 		return left < 10_000
 	}
 	return false
-}
-
-// estimate is about how many rows a node gives at most, if that is known.
-func estimate(n logical.Node) (rows int64, known bool) {
-	switch x := n.(type) {
-	case *logical.Scan:
-		if c, ok := x.Table.(connector.RowCounter); ok {
-			return c.RowCount()
-		}
-	case *logical.Values:
-		return int64(len(x.Rows)), true
-	case *logical.Limit:
-		rows, known := estimate(x.Input)
-		if x.Count != logical.NoLimit && (!known || x.Count < rows) {
-			return x.Count, true
-		}
-		return rows, known
-	case *logical.Aggregate:
-		if len(x.Keys) == 0 {
-			return 1, true
-		}
-		return estimate(x.Input)
-	case *logical.Expand:
-		rows, known := estimate(x.Input)
-		return rows * int64(len(x.Sets)), known
-	case *logical.Filter, *logical.Project, *logical.Alias, *logical.Watermark, *logical.Distinct, *logical.Sort, *logical.Over:
-		return estimate(x.Children()[0])
-	}
-	return 0, false
 }

@@ -127,8 +127,7 @@ func (r *windowReader) assign(b arrow.RecordBatch) error {
 	times := kernel.Values[int64](columns[0])
 	switch s := &r.plan.Spec; {
 	case s.Gap != nil:
-		r.assignSessions(times, columns[0], columns[1])
-		return nil
+		return r.assignSessions(times, columns[0], columns[1])
 	case s.Slide == s.Size:
 		return r.assignTumbling(times, columns[0])
 	}
@@ -140,7 +139,7 @@ func (r *windowReader) assign(b arrow.RecordBatch) error {
 const maxTime = int64(1) << 62
 
 func (r *windowReader) outOfRange(t int64) error {
-	return &eval.Error{Expr: r.plan.Time.String(), Err: fmt.Errorf("time %s has no window", columnar.AppendTimestamp(nil, t, nil))}
+	return &eval.Error{Expr: r.plan.Time.String(), Err: fmt.Errorf("time %s is too far from 1970 to have a window; leave such rows out with WHERE, or make the time null", columnar.AppendTimestamp(nil, t, nil))}
 }
 
 func (r *windowReader) assignTumbling(times []int64, valid arrow.Array) error {
@@ -187,14 +186,17 @@ func (r *windowReader) assignHopping(times []int64, valid arrow.Array) error {
 	return nil
 }
 
-func (r *windowReader) assignSessions(times []int64, valid, gaps arrow.Array) {
+func (r *windowReader) assignSessions(times []int64, valid, gaps arrow.Array) error {
 	dropped := int64(0)
 	for i, t := range times {
 		if valid.IsNull(i) {
 			continue
 		}
+		if t > maxTime || t < -maxTime {
+			return r.outOfRange(t)
+		}
 		gap, ok := gapAt(gaps, i)
-		if !ok || gap <= 0 || t > maxTime || t+gap < t {
+		if !ok || gap <= 0 || gap > maxTime {
 			dropped++
 			continue
 		}
@@ -205,6 +207,7 @@ func (r *windowReader) assignSessions(times []int64, valid, gaps arrow.Array) {
 	if dropped > 0 && r.plan.Dropped != nil {
 		r.plan.Dropped(dropped)
 	}
+	return nil
 }
 
 // gapAt is a gap in microseconds: an interval or its text. A month counts 31 days.
@@ -227,6 +230,9 @@ func gapAt(a arrow.Array, i int) (us int64, ok bool) {
 		return 0, false
 	}
 	days := int64(v.Months)*31 + int64(v.Days)
+	if days > maxTime/columnar.MicrosPerDay {
+		return 0, false
+	}
 	return days*columnar.MicrosPerDay + v.Nanoseconds/1000, true
 }
 
@@ -235,14 +241,9 @@ func (r *windowReader) give() (arrow.RecordBatch, error) {
 	from, to := r.next, min(r.next+r.limit, len(r.rows))
 	r.next = to
 	n := to - from
-	var columns []arrow.Array
-	if n == int(r.batch.NumRows()) && int(r.rows[from]) == 0 && int(r.rows[to-1]) == n-1 && len(r.rows) == n {
-		columns = retained(r.batch.Columns()) // a tumbling window for every row
-	} else {
-		var err error
-		if columns, err = takeColumns(r.env.Mem, r.batch, r.rows[from:to]); err != nil {
-			return nil, err
-		}
+	columns, err := takeColumns(r.env.Mem, r.batch, r.rows[from:to])
+	if err != nil {
+		return nil, err
 	}
 	ordinal := len(columns)
 	if HasOrdinal(r.schema) {

@@ -89,11 +89,11 @@ func (c *comparison) query(ctx context.Context, out io.Writer, q queries.Query, 
 		if got, err = csvRow(m.stdout); err != nil {
 			return "", err
 		}
-		m, row, err := runDuckDB(ctx, c.threads, q.Text(true, file))
+		m, result, err := runDuckDB(ctx, c.threads, "", q.Text(true, file))
 		if err != nil {
 			return "", err
 		}
-		theirs, want = append(theirs, m), row
+		theirs, want = append(theirs, m), result.Row
 	}
 	a, b := median(ours), median(theirs)
 	for name, m := range map[string]measurement{"tidemill": a, "duckdb": b} {

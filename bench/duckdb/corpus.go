@@ -15,6 +15,8 @@ type statement struct {
 	differs string // the entry of differences.md that says why the engines differ
 	missing string // the entry of differences.md for what Tidemill cannot do yet
 	fails   bool   // both engines refuse it
+	// tolerance is that of doubles; 0 is nine digits.
+	tolerance float64
 }
 
 func (s statement) String() string { return fmt.Sprintf("%s:%d", s.file, s.line) }

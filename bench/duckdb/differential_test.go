@@ -25,52 +25,59 @@ import (
 
 // engines are both engines over the same tables.
 type engines struct {
-	duck *sql.DB
-	ddl  string
+	duck    *sql.DB
+	session *tidemill.Session
 }
 
 func newEngines(t testing.TB) *engines {
 	t.Helper()
 	paths := writeTables(t, filepath.ToSlash(t.TempDir()))
-	db, err := openDuckDB(context.Background(), "", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	e := &engines{duck: db}
-	setup := []string{"SET default_null_order = 'nulls_first_on_asc_last_on_desc'"}
+	var ours, theirs strings.Builder
 	for _, name := range []string{"t", "u", "n", "e"} {
 		path := paths[name]
 		header := ""
 		if strings.HasSuffix(path, ".csv") {
 			header = ", header = true"
-			setup = append(setup, fmt.Sprintf("CREATE VIEW %s AS SELECT * FROM read_csv('%s', header = true)", name, path))
+			fmt.Fprintf(&theirs, "CREATE VIEW %s AS SELECT * FROM read_csv('%s', header = true);\n", name, path)
 		} else {
-			setup = append(setup, fmt.Sprintf("CREATE VIEW %s AS SELECT * FROM '%s'", name, path))
+			fmt.Fprintf(&theirs, "CREATE VIEW %s AS SELECT * FROM '%s';\n", name, path)
 		}
-		e.ddl += fmt.Sprintf("CREATE TABLE %s WITH (path = '%s'%s);\n", name, path, header)
+		fmt.Fprintf(&ours, "CREATE TABLE %s WITH (path = '%s'%s);\n", name, path, header)
 	}
-	for _, s := range setup {
-		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+	return newEnginesOver(t, ours.String(), theirs.String())
+}
+
+// newEnginesOver declares tables in both engines.
+func newEnginesOver(t testing.TB, ours, theirs string) *engines {
+	t.Helper()
+	db, err := openDuckDB(context.Background(), "", "2")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return e
+	t.Cleanup(func() { _ = db.Close() })
+	setup := "SET default_null_order = 'nulls_first_on_asc_last_on_desc';\n" + theirs
+	if _, err := db.Exec(setup); err != nil {
+		t.Fatalf("%s: %v", setup, err)
+	}
+	session, err := tidemill.NewSession(tidemill.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.SQL(context.Background(), ours+"SELECT 1"); err != nil {
+		t.Fatalf("%s: %v", ours, err)
+	}
+	return &engines{duck: db, session: session}
 }
 
 // tidemill runs a statement on Tidemill.
 func (e *engines) tidemill(query string) ([][]value, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := tidemill.NewSession(tidemill.Options{})
+	df, err := e.session.SQL(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	df, err := s.SQL(ctx, e.ddl+query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Collect(ctx, df)
+	rows, err := e.session.Collect(ctx, df)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +178,8 @@ func ofArrow(a arrow.Array, i int) value {
 		return instant(a.Value(i).ToTime())
 	case *array.Timestamp:
 		return instant(time.UnixMicro(int64(a.Value(i))))
+	case *array.Time64: // as DuckDB's driver gives it
+		return instant(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(a.Value(i)) * time.Microsecond))
 	case *array.Map:
 		v := value{kind: "list"}
 		from, to := a.ValueOffsets(i)
@@ -227,6 +236,12 @@ func ofDuckDB(x any) value {
 		return number(new(big.Rat).SetFrac(x.Value, scale))
 	case driver.Interval:
 		return named("interval", fmt.Sprint(x.Months, x.Days, x.Micros))
+	case driver.OrderedMap:
+		v := value{kind: "list"}
+		for i, k := range x.Keys() {
+			v.parts = append(v.parts, ofDuckDB(k), ofDuckDB(x.Values()[i]))
+		}
+		return v
 	case []any:
 		v := value{kind: "list"}
 		for _, p := range x {
@@ -249,16 +264,23 @@ func ofDuckDB(x any) value {
 
 // same compares two values. An exact number and a double are the same if the double
 // is as near as doubles are.
-func same(a, b value) bool {
+func same(a, b value) bool { return near(1e-9)(a, b) }
+
+// near is same with doubles compared to a relative tolerance.
+func near(tolerance float64) func(a, b value) bool {
+	return func(a, b value) bool { return nearBy(a, b, tolerance) }
+}
+
+func nearBy(a, b value, tolerance float64) bool {
 	if a.kind == "number" && b.kind == "number" {
 		return a.exact.Cmp(b.exact) == 0
 	}
 	if f, ok := a.asFloat(); ok {
 		g, ok := b.asFloat()
-		return ok && (f == g || math.IsNaN(f) && math.IsNaN(g) || math.Abs(f-g) <= 1e-9*math.Max(math.Abs(f), math.Abs(g)))
+		return ok && (f == g || math.IsNaN(f) && math.IsNaN(g) || math.Abs(f-g) <= tolerance*math.Max(math.Abs(f), math.Abs(g)))
 	}
 	if len(a.parts) > 0 || len(b.parts) > 0 {
-		return a.kind == b.kind && slices.EqualFunc(a.parts, b.parts, same)
+		return a.kind == b.kind && slices.EqualFunc(a.parts, b.parts, near(tolerance))
 	}
 	return a.kind == b.kind && a.text == b.text
 }
@@ -296,8 +318,12 @@ func (e *engines) difference(s statement) string {
 		sortRows(got)
 		sortRows(want)
 	}
+	equal := same
+	if s.tolerance > 0 {
+		equal = near(s.tolerance)
+	}
 	for i := range got {
-		if !slices.EqualFunc(got[i], want[i], same) {
+		if !slices.EqualFunc(got[i], want[i], equal) {
 			return fmt.Sprintf("row %d: %v, DuckDB has %v", i, got[i], want[i])
 		}
 	}

@@ -167,7 +167,7 @@ ON CONFLICT (w, key) DO UPDATE SET n = n + excluded.n, top = greatest(top, exclu
 }
 
 func countGroups(ctx context.Context, db *sql.DB) (string, error) {
-	row, err := firstRow(ctx, db, "SELECT count(*) FROM result")
+	row, _, err := firstRow(ctx, db, "SELECT count(*) FROM result")
 	if err != nil || len(row) != 1 {
 		return "", errors.Join(err, errors.New("no count"))
 	}

@@ -22,6 +22,8 @@ func run(ctx context.Context, args []string) error {
 		switch args[0] {
 		case "compare":
 			return compare(ctx, args[1:])
+		case "tpch":
+			return tpch(ctx, args[1:])
 		case "fresh":
 			return fresh(ctx, args[1:])
 		case childCommand:
@@ -30,5 +32,5 @@ func run(ctx context.Context, args []string) error {
 			return makeTable(args[1:])
 		}
 	}
-	return errors.New("usage: duckdb compare|fresh [flags]; -h after a command lists its flags")
+	return errors.New("usage: duckdb compare|tpch|fresh [flags]; -h after a command lists its flags")
 }

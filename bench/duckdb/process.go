@@ -47,13 +47,14 @@ const childCommand = "child"
 type childResult struct {
 	Nanos []int64  `json:"nanos"` // of each run
 	Row   []string `json:"row"`   // the first row of the result
+	Count int      `json:"count"` // how many rows the result has
 }
 
 // child runs a query several times in one process: args are the number of threads, of
-// runs, and the text.
+// runs, the text of statements before it (or nothing), and its own.
 func child(ctx context.Context, args []string) error {
-	if len(args) != 3 {
-		return fmt.Errorf("child needs threads, runs and a query")
+	if len(args) != 4 {
+		return fmt.Errorf("child needs threads, runs, a setup and a query")
 	}
 	var runs int
 	if _, err := fmt.Sscan(args[1], &runs); err != nil {
@@ -64,10 +65,15 @@ func child(ctx context.Context, args []string) error {
 		return err
 	}
 	defer db.Close()
+	if args[2] != "" {
+		if _, err := db.ExecContext(ctx, args[2]); err != nil {
+			return err
+		}
+	}
 	var r childResult
 	for range runs {
 		start := time.Now()
-		if r.Row, err = firstRow(ctx, db, args[2]); err != nil {
+		if r.Row, r.Count, err = firstRow(ctx, db, args[3]); err != nil {
 			return err
 		}
 		r.Nanos = append(r.Nanos, time.Since(start).Nanoseconds())
@@ -90,49 +96,50 @@ func openDuckDB(ctx context.Context, file, threads string) (*sql.DB, error) {
 	return db, nil
 }
 
-// firstRow reads the result to its end and gives the first row as text.
-func firstRow(ctx context.Context, db *sql.DB, query string) ([]string, error) {
+// firstRow reads the result to its end, gives the first row as text and counts them.
+func firstRow(ctx context.Context, db *sql.DB, query string) (first []string, count int, err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	values := make([]any, len(columns))
 	for i := range values {
 		values[i] = new(any)
 	}
-	var first []string
 	for rows.Next() {
 		if err := rows.Scan(values...); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		count++
 		if first == nil {
 			for _, v := range values {
 				first = append(first, fmt.Sprint(*v.(*any)))
 			}
 		}
 	}
-	return first, rows.Err()
+	return first, count, rows.Err()
 }
 
-// runDuckDB runs a query twice in a new process and gives the time of the second run.
-func runDuckDB(ctx context.Context, threads int, query string) (measurement, []string, error) {
+// runDuckDB runs a query twice in a new process, after setup, and gives the time of the
+// second run.
+func runDuckDB(ctx context.Context, threads int, setup, query string) (measurement, childResult, error) {
+	var r childResult
 	self, err := os.Executable()
 	if err != nil {
-		return measurement{}, nil, err
+		return measurement{}, r, err
 	}
-	m, err := runProcess(ctx, self, childCommand, fmt.Sprint(threads), "2", query)
+	m, err := runProcess(ctx, self, childCommand, fmt.Sprint(threads), "2", setup, query)
 	if err != nil {
-		return m, nil, err
+		return m, r, err
 	}
-	var r childResult
 	if err := json.Unmarshal(m.stdout, &r); err != nil {
-		return m, nil, err
+		return m, r, err
 	}
 	m.wall = time.Duration(r.Nanos[len(r.Nanos)-1])
-	return m, r.Row, nil
+	return m, r, nil
 }

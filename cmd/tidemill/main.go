@@ -124,7 +124,8 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().Bool("debug", false, "show stack traces and causes")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newQuery(), newRun(), newExplain(), newSchema(), newStatus(), newState(), newCheckpoint())
+	root.AddCommand(newQuery(), newRun(), newExplain(), newSchema(), newStatus(), newState(), newCheckpoint(),
+		newVerify(), newReplay(), newPlan())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

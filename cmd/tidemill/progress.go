@@ -225,6 +225,13 @@ func (r *reporter) warn(text string) {
 	r.warnOnce(text)
 }
 
+// note shows a line of text in every style.
+func (r *reporter) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(r.w, text)
+}
+
 // warnOnce writes a warning above the live line, unless it was shown already.
 func (r *reporter) warnOnce(text string) {
 	if !r.warnings.isNew(text) {

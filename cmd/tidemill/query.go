@@ -60,6 +60,9 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	if err != nil || df == nil {
 		return err
 	}
+	if err := checkNames(format, df.Schema().Names()); err != nil {
+		return err
+	}
 	// The whole result comes first: after an error nothing of it is printed.
 	rows, err := s.Collect(ctx, df)
 	if err != nil {
@@ -72,6 +75,21 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	}
 	if err := vfs.WriteAtomicFunc(vfs.OS(), out, r.encode); err != nil {
 		return fmt.Errorf("--out %s: %w", out, err)
+	}
+	return nil
+}
+
+// checkNames finds before a query runs that a format cannot hold its columns.
+func checkNames(format string, names []string) error {
+	if format == "table" || format == "csv" {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return usagef("two columns of the result are called %q, and --format %s holds a name once; rename one with AS", name, format)
+		}
+		seen[name] = true
 	}
 	return nil
 }

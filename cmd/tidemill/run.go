@@ -17,7 +17,7 @@ import (
 )
 
 func newRun() *cobra.Command {
-	var trigger, checkpoint, progress string
+	var trigger, checkpoint, progress, metricsAddr string
 	var set []string
 	c := &cobra.Command{
 		Use:   "run [flags] FILE.sql",
@@ -46,13 +46,18 @@ finish and commit; a second one stops at once, which the next run recovers from.
 				return err
 			}
 			o.Listener = show.listener
-			return runFile(c.Context(), args[0], o, show)
+			served, err := serveMetrics(metricsAddr, &o, show.note)
+			if err != nil {
+				return err
+			}
+			return errors.Join(runFile(c.Context(), args[0], o, show), served.close())
 		},
 	}
 	c.Flags().StringVar(&trigger, "trigger", "", "available-now, once, or an interval such as '10 seconds'")
 	c.Flags().StringVar(&checkpoint, "checkpoint", "", "the checkpoint directory, for a file with one INSERT")
 	c.Flags().StringVar(&progress, "progress", "auto", "auto, plain, jsonl or none; on stderr")
 	c.Flags().StringArrayVar(&set, "set", nil, "name=value, as SET; may be repeated")
+	c.Flags().StringVar(&metricsAddr, "metrics", "", "serve metrics, a page and a health check over HTTP at HOST:PORT; :0 takes a free port")
 	return c
 }
 

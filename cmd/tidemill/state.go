@@ -53,7 +53,7 @@ func newState() *cobra.Command {
 			sub.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet or arrow")
 		}
 	}
-	return group(&cobra.Command{Use: "state", Short: "look at what a query remembers, as tables"}, ls, cat, get)
+	return group(&cobra.Command{Use: "state", Short: "look at what a query remembers, as tables"}, ls, cat, get, newStateDiff())
 }
 
 // keyValue is one part of a key asked for.

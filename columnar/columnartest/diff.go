@@ -2,14 +2,13 @@ package columnartest
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/diff"
 )
 
 // DiffOptions say what counts as different.
@@ -28,34 +27,20 @@ func Diff(want, got []arrow.RecordBatch, o DiffOptions) string {
 			return fmt.Sprintf("columns differ:\n- %s\n+ %s\n", columnar.SchemaString(w), columnar.SchemaString(g))
 		}
 	}
-	w, g := rowsOf(want), rowsOf(got)
-	if !o.Ordered {
-		slices.SortFunc(w, compareRows)
-		slices.SortFunc(g, compareRows)
-	}
+	w, g := diff.Rows(want, ""), diff.Rows(got, "")
 	var out strings.Builder
-	i, j := 0, 0
-	for i < len(w) || j < len(g) {
-		switch {
-		case i < len(w) && j < len(g) && equalRows(w[i], g[j], o.ULP):
-			i++
-			j++
-		case j == len(g) || i < len(w) && !o.Ordered && compareRows(w[i], g[j]) < 0:
-			fmt.Fprintf(&out, "- %s\n", w[i].text)
-			i++
-		case i == len(w) || !o.Ordered:
-			fmt.Fprintf(&out, "+ %s\n", g[j].text)
-			j++
-		default:
-			fmt.Fprintf(&out, "- %s\n+ %s\n", w[i].text, g[j].text)
-			i++
-			j++
+	diff.Compare(w, g, diff.Options{Ordered: o.Ordered, ULP: o.ULP}, func(r diff.Row, extra bool) bool {
+		sign := "-"
+		if extra {
+			sign = "+"
 		}
+		fmt.Fprintf(&out, "%s %s\n", sign, r.Text)
 		if out.Len() > 4000 {
 			out.WriteString("…\n")
-			break
+			return false
 		}
-	}
+		return true
+	})
 	if out.Len() > 0 {
 		return fmt.Sprintf("%d rows wanted, %d got\n%s", len(w), len(g), out.String())
 	}
@@ -130,77 +115,4 @@ func plainSchema(s *arrow.Schema) *arrow.Schema {
 		fields[i] = f
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// row is one row as text, and its doubles, which may be compared loosely.
-type row struct {
-	text   string
-	cells  []string
-	floats []float64 // of the cells that are REAL or DOUBLE; others 0
-	loose  []bool
-}
-
-func rowsOf(batches []arrow.RecordBatch) []row {
-	var rows []row
-	for _, b := range batches {
-		for i := range int(b.NumRows()) {
-			var r row
-			for _, c := range b.Columns() {
-				r.cells = append(r.cells, string(columnar.AppendCanonical(nil, c, i, nil)))
-				v, isFloat := columnar.Value(c, i).(float64)
-				r.floats = append(r.floats, v)
-				r.loose = append(r.loose, isFloat)
-			}
-			r.text = strings.Join(r.cells, "  ")
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
-
-// compareRows orders rows by their exact cells first, so that rows whose doubles
-// differ a little still meet.
-func compareRows(a, b row) int {
-	for i := range a.cells {
-		switch {
-		case a.loose[i] != b.loose[i]: // one is NULL: always on the same side
-			if b.loose[i] {
-				return -1
-			}
-			return 1
-		case !a.loose[i]:
-			if c := strings.Compare(a.cells[i], b.cells[i]); c != 0 {
-				return c
-			}
-		}
-	}
-	return slices.Compare(a.floats, b.floats)
-}
-
-func equalRows(a, b row, ulp int) bool {
-	for i := range a.cells {
-		if a.cells[i] == b.cells[i] {
-			continue
-		}
-		if ulp == 0 || !a.loose[i] || !b.loose[i] || !near(a.floats[i], b.floats[i], ulp) {
-			return false
-		}
-	}
-	return true
-}
-
-// near says whether a and b are at most ulp representable doubles apart.
-func near(a, b float64, ulp int) bool {
-	if math.IsNaN(a) || math.IsNaN(b) {
-		return math.IsNaN(a) && math.IsNaN(b)
-	}
-	order := func(v float64) int64 {
-		n := int64(math.Float64bits(v))
-		if n < 0 {
-			n = math.MinInt64 - n
-		}
-		return n
-	}
-	d := order(a) - order(b)
-	return d >= int64(-ulp) && d <= int64(ulp)
 }

@@ -2,6 +2,7 @@ package function
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -12,7 +13,7 @@ import (
 // aggregates lists every built-in aggregate function. How a new one is added: a file
 // agg_NAME.go with its Aggregate value and its Accumulator, and a line here.
 func aggregates() []*Aggregate {
-	return []*Aggregate{
+	list := []*Aggregate{
 		countAggregate(), countIfAggregate(),
 		sumAggregate(), avgAggregate(),
 		extremeAggregate("min", false), extremeAggregate("max", true),
@@ -23,8 +24,11 @@ func aggregates() []*Aggregate {
 		varianceAggregate("var_samp", true, false, "variance"), varianceAggregate("var_pop", false, false),
 		varianceAggregate("stddev_samp", true, true, "stddev", "std"), varianceAggregate("stddev_pop", false, true),
 		collectListAggregate(), collectSetAggregate(), listaggAggregate(),
-		medianAggregate(), percentileAggregate(),
+		medianAggregate(), percentileAggregate(), discretePercentileAggregate(), medianDeviationAggregate(),
+		approxDistinctAggregate(), approxQuantileAggregate(),
+		modeAggregate(), histogramAggregate(), entropyAggregate(),
 	}
+	return slices.Concat(list, bitAggregates(), momentAggregates())
 }
 
 // aggArg is the Matcher of aggregate arguments: a name and what it does.

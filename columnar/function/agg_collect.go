@@ -80,6 +80,40 @@ func percentileAggregate() *Aggregate {
 	}
 }
 
+// discretePercentileAggregate gives a value that is there.
+func discretePercentileAggregate() *Aggregate {
+	return pickedAggregate("percentile_disc", "The least value that a share of the values, the second argument (a constant from 0 to 1), does not exceed; nulls aside.",
+		"SELECT percentile_disc(x, 0.5) FROM (VALUES (1), (NULL), (10), (3), (4)) AS t(x) = 3.0", []Matcher{doubleArg, doubleArg}, func(v []float64, p float64) float64 {
+			return v[max(0, int(math.Ceil(p*float64(len(v))))-1)]
+		}, "quantile_disc")
+}
+
+func medianDeviationAggregate() *Aggregate {
+	return pickedAggregate("mad", "The median of the distances of the values from their median; nulls aside.",
+		"SELECT mad(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 2.0", []Matcher{doubleArg}, func(v []float64, _ float64) float64 {
+			middle := interpolated(v, 0.5)
+			distances := make([]float64, len(v))
+			for i, x := range v {
+				distances[i] = math.Abs(x - middle)
+			}
+			sortFloats(distances)
+			return interpolated(distances, 0.5)
+		})
+}
+
+func pickedAggregate(name, doc, example string, args []Matcher, pick func([]float64, float64) float64, aliases ...string) *Aggregate {
+	return &Aggregate{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []AggregateOverload{{
+		Args: args, Result: resultType(columnar.Float64),
+		New: func(mem memory.Allocator, _ []arrow.DataType) (Accumulator, error) {
+			a, err := newCollector(mem, columnar.Float64, asPercentile)
+			if err == nil {
+				a.(*collector).pick = pick
+			}
+			return a, err
+		},
+	}}}
+}
+
 func listOfFirst(args []arrow.DataType) (arrow.DataType, error) { return columnar.ListOf(args[0]), nil }
 
 // How a collector's values become its result.
@@ -100,19 +134,22 @@ const (
 //
 // Entries of cleared groups are used again.
 type collector struct {
-	mem     memory.Allocator
-	form    collectForm
-	fields  []arrow.Field
-	head    []uint32
-	tail    []uint32
-	count   []uint32
-	next    []uint32
-	ord     []int64
-	values  valueStore
-	free    []uint32
-	param   float64 // of percentiles
-	between []byte  // delimiter of texts
-	known   bool    // param or between was seen
+	mem    memory.Allocator
+	form   collectForm
+	fields []arrow.Field
+	head   []uint32
+	tail   []uint32
+	count  []uint32
+	next   []uint32
+	ord    []int64
+	values valueStore
+	free   []uint32
+	param  float64 // of percentiles
+	// pick is the value of a group whose values are in ascending order; nil is linear
+	// interpolation at param.
+	pick    func(sorted []float64, param float64) float64
+	between []byte // delimiter of texts
+	known   bool   // param or between was seen
 
 	entries, rows []uint32
 	order         []entryOrder
@@ -407,7 +444,7 @@ func (a *collector) delimiters(n int) arrow.Array {
 	}
 	c, err := s.column(make([]uint32, n))
 	if err != nil { // only a delimiter of gigabytes could do it
-		return array.MakeArrayOfNull(a.mem, columnar.String, n)
+		return columnar.Nulls(a.mem, columnar.String, n)
 	}
 	return c
 }
@@ -467,15 +504,29 @@ func (a *collector) percentiles(groups []uint32) arrow.Array {
 			o.null(i)
 			continue
 		}
-		slices.SortFunc(v, func(x, y float64) int { return cmp.Compare(floatWord(x), floatWord(y)) })
-		at := a.param * float64(len(v)-1)
-		low := int(at)
-		o.values[i] = v[low]
-		if part := at - float64(low); part > 0 {
-			o.values[i] = v[low] + (v[low+1]-v[low])*part
+		sortFloats(v)
+		if a.pick != nil {
+			o.values[i] = a.pick(v, a.param)
+		} else {
+			o.values[i] = interpolated(v, a.param)
 		}
 	}
 	return o.array()
+}
+
+// interpolated is the value at a share p of the way through sorted values.
+func interpolated(v []float64, p float64) float64 {
+	at := p * float64(len(v)-1)
+	low := int(at)
+	if part := at - float64(low); part > 0 {
+		return v[low] + (v[low+1]-v[low])*part
+	}
+	return v[low]
+}
+
+// sortFloats orders values as ORDER BY does: NaN is the greatest.
+func sortFloats(v []float64) {
+	slices.SortFunc(v, func(x, y float64) int { return cmp.Compare(floatWord(x), floatWord(y)) })
 }
 
 var _ Ager = (*collector)(nil)

@@ -141,7 +141,7 @@ func (d *Distinct) Update(groups []uint32, args []columnar.Datum) error {
 func fullColumn(mem memory.Allocator, d columnar.Datum, dt arrow.DataType, n int) (arrow.Array, error) {
 	a := d.Array()
 	if a.DataType().ID() == arrow.NULL {
-		return array.MakeArrayOfNull(mem, dt, n), nil
+		return columnar.Nulls(mem, dt, n), nil
 	}
 	if !d.IsConstant() {
 		a.Retain()

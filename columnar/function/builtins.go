@@ -26,5 +26,7 @@ func scalars() []*Scalar {
 		arithmeticScalars(), comparisonScalars(), mathScalars(), bitScalars(),
 		conditionalScalars(), textScalars(), patternScalars(), encodingScalars(),
 		timeScalars(), windowScalars(), nestedScalars(), jsonScalars(),
+		integerScalars(), doubleScalars(), similarityScalars(), wordScalars(), urlScalars(),
+		calendarScalars(), listScalars(), mapScalars(), jsonPathScalars(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -101,7 +102,7 @@ func explain(env *Env, err error, try string) error {
 		return err
 	}
 	text := e.Text
-	if env.Expr != "" {
+	if env.Expr != "" && !strings.HasSuffix(text, ": "+env.Expr) {
 		text = env.Expr + ": " + text
 	}
 	switch e.Kind {

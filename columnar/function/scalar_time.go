@@ -375,7 +375,7 @@ func castTo(to arrow.DataType) func([]arrow.DataType, []arrow.Array) (Kernel, er
 }
 
 func epochScalar() *Scalar {
-	return &Scalar{Name: "unix_timestamp", Aliases: []string{"epoch", "to_unix_timestamp", "unix_seconds"}, Doc: "Whole seconds since 1970 of a time, a date, or a text that reads as one; of the batch if none is given.", Example: "unix_timestamp(make_timestamp(1970, 1, 2, 0, 0, 0)) = 86400", Overloads: []Overload{
+	return &Scalar{Name: "unix_timestamp", Aliases: []string{"to_unix_timestamp", "unix_seconds"}, Doc: "Whole seconds since 1970 of a time, a date, or a text that reads as one; of the batch if none is given.", Example: "unix_timestamp(make_timestamp(1970, 1, 2, 0, 0, 0)) = 86400", Overloads: []Overload{
 		{Args: []Matcher{timestamp}, Result: always(columnar.Int64), Bind: castTo(columnar.Int64)},
 		{Args: []Matcher{varchar}, Result: always(columnar.Int64), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {

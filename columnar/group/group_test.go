@@ -355,6 +355,36 @@ func hasNull(row string) bool {
 	return strings.HasPrefix(row, "null|") || strings.Contains(row, "|null|")
 }
 
+// TestRowTableSorted: the rows of each key in another order, some excluded.
+func TestRowTableSorted(t *testing.T) {
+	t.Parallel()
+	mem := columnartest.Mem(t)
+	table, err := NewRowTable(mem, []arrow.DataType{columnar.Int64}, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Release()
+	build := columnartest.Column(t, mem, "bigint", "7", "8", "7", "NULL", "7", "8", "9")
+	if err := table.Add([]arrow.Array{build}, 7); err != nil {
+		t.Fatal(err)
+	}
+	table.Exclude(2)
+	table.Exclude(6)
+	table.Build()
+	table.SortRows(func(a, b uint32) int { return int(b) - int(a) })
+	probe := columnartest.Column(t, mem, "bigint", "8", "7", "9", "NULL", "1")
+	var p Prober
+	if err := p.Start(table, []arrow.Array{probe}, 5); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]uint32{{5, 1}, {4, 0}, {}, {}, {}} {
+		from, to := p.Range(i)
+		if got := table.Rows()[from:to]; !slices.Equal(got, want) {
+			t.Errorf("probe row %d matches %v, not %v", i, got, want)
+		}
+	}
+}
+
 func TestRowTableUnique(t *testing.T) {
 	t.Parallel()
 	mem := columnartest.Mem(t)

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -72,6 +74,9 @@ func nullAt(a arrow.Array, d *array.Dictionary, i int) bool {
 	return a.IsNull(i) || a.DataType().ID() == arrow.NULL || d != nil && d.Dictionary().IsNull(d.GetValueIndex(i))
 }
 
+// Exclude lets a row that was added match nothing. It is called before Build.
+func (t *RowTable) Exclude(row int) { t.ids[row] = NotFound }
+
 // Build groups the rows by key. Nothing may be added afterwards.
 func (t *RowTable) Build() {
 	n := t.table.Len()
@@ -95,6 +100,20 @@ func (t *RowTable) Build() {
 		}
 	}
 }
+
+// SortRows orders the rows of each key by cmp, for which no two are equal; without it they
+// ascend. It is called after Build.
+func (t *RowTable) SortRows(cmp func(a, b uint32) int) {
+	for id := range t.table.Len() {
+		if rows := t.rows[t.from[id]:t.from[id+1]]; !slices.IsSortedFunc(rows, cmp) {
+			slices.SortFunc(rows, cmp)
+		}
+	}
+}
+
+// Rows are the numbers of all rows that can match, those of one key together, in the
+// order of SortRows. They are borrowed.
+func (t *RowTable) Rows() []uint32 { return t.rows }
 
 // Len is the number of rows added.
 func (t *RowTable) Len() int { return len(t.ids) }
@@ -155,6 +174,15 @@ func (p *Prober) Start(t *RowTable, keys []arrow.Array, n int) error {
 func (p *Prober) Matched(i int) bool {
 	id := p.ids[i]
 	return id != NotFound && p.t.from[id+1] > p.t.from[id]
+}
+
+// Range is where in Rows the rows are that probe row i matches.
+func (p *Prober) Range(i int) (from, to int) {
+	id := p.ids[i]
+	if id == NotFound {
+		return 0, 0
+	}
+	return int(p.t.from[id]), int(p.t.from[id+1])
 }
 
 // Next fills probe and build, of equal length, with pairs of row numbers and returns

@@ -404,6 +404,31 @@ func TestSort(t *testing.T) {
 	})
 }
 
+// TestOrderWords: words compare as values do, where the type has any.
+func TestOrderWords(t *testing.T) {
+	each(t, func(t *testing.T, mem memory.Allocator, dt arrow.DataType, seed uint64, o columnartest.RandomOptions) {
+		a := columnartest.RandomColumn(t, mem, dt, seed, o)
+		words, ok := kernel.OrderWords([]uint64{1}, a)
+		if fits := columnar.IsInteger(dt) || columnar.IsFloat(dt) || dt.ID() == arrow.TIMESTAMP || dt.ID() == arrow.DATE32 || dt.ID() == arrow.TIME64; ok != fits {
+			t.Fatalf("words of %s: %v", dt, ok)
+		}
+		if !ok {
+			return
+		}
+		if len(words) != 1+a.Len() || words[0] != 1 {
+			t.Fatalf("%d words for %d rows", len(words), a.Len())
+		}
+		d := columnar.ColumnDatum(a)
+		for i := range a.Len() {
+			for j := range min(a.Len(), 100) {
+				if x, y := at(d, i), at(d, j); x != nil && y != nil && cmp.Compare(words[1+i], words[1+j]) != refCompare(x, y) {
+					t.Fatalf("%v and %v compare as %d", x, y, refCompare(x, y))
+				}
+			}
+		}
+	})
+}
+
 func TestSortText(t *testing.T) {
 	t.Parallel()
 	mem := columnartest.Mem(t)

@@ -229,6 +229,41 @@ func floatPrefixes[T float32 | float64](entries []entry, refs []Ref, columns []a
 	}
 }
 
+// OrderWords appends a word for each value of a to dst, such that the unsigned order of
+// words is that of values; the word of a null means nothing. ok is false, and nothing is
+// appended, if values of the type do not fit a word.
+func OrderWords(dst []uint64, a arrow.Array) (words []uint64, ok bool) {
+	switch a.DataType().ID() {
+	case arrow.INT8:
+		return intWords[int8](dst, a), true
+	case arrow.INT16:
+		return intWords[int16](dst, a), true
+	case arrow.INT32, arrow.DATE32:
+		return intWords[int32](dst, a), true
+	case arrow.INT64, arrow.TIMESTAMP, arrow.TIME64:
+		return intWords[int64](dst, a), true
+	case arrow.FLOAT32:
+		return floatWords[float32](dst, a), true
+	case arrow.FLOAT64:
+		return floatWords[float64](dst, a), true
+	}
+	return dst, false
+}
+
+func intWords[T integer](dst []uint64, a arrow.Array) []uint64 {
+	for _, v := range Values[T](a) {
+		dst = append(dst, uint64(int64(v))^1<<63)
+	}
+	return dst
+}
+
+func floatWords[T float32 | float64](dst []uint64, a arrow.Array) []uint64 {
+	for _, v := range Values[T](a) {
+		dst = append(dst, floatOrder(float64(v)))
+	}
+	return dst
+}
+
 // floatOrder maps floats to integers of the same order: NaN above all, one zero.
 func floatOrder(v float64) uint64 {
 	if v != v {

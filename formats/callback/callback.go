@@ -38,7 +38,7 @@ func (s *Sink) LastBatch(context.Context) (int64, bool, error) { return -1, fals
 func (s *Sink) Stage(ctx context.Context, b connector.SinkBatch) (connector.Staged, error) {
 	rows := &counter{Reader: b.Data}
 	if err := s.f(ctx, b.ID, rows); err != nil {
-		return nil, fmt.Errorf("sink %s: batch %d: %w", s.name, b.ID, err)
+		return nil, fmt.Errorf("sink %s: %w", s.name, err)
 	}
 	// What the function left is read, so that the query sees all its rows.
 	for _, err := range columnar.All(ctx, rows) {

@@ -67,19 +67,13 @@ type Columns struct {
 	// Evolution is what happens to a file with other columns where they are not
 	// declared: fail, ignore or add.
 	Evolution Evolution
+	// Elsewhere are the names of columns of the source that do not come from the content
+	// of files (but from folder names). A file's column of that name counts for nothing.
+	Elsewhere []string
 	// CorruptColumn is the position of the column that receives the raw text of a
 	// malformed record, -1 if there is none.
 	CorruptColumn int
 }
-
-// Evolution is the policy for files whose columns differ from the pinned ones.
-type Evolution uint8
-
-const (
-	EvolveFail Evolution = iota
-	EvolveIgnore
-	EvolveAdd
-)
 
 // WriterOptions are what a sink tells a writer beside its format's own options.
 type WriterOptions struct {

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ulikunitz/xz"
 
 	"github.com/tidemill/tidemill/columnar/columnartest"
 	"github.com/tidemill/tidemill/formats/codec"
@@ -23,7 +26,11 @@ import (
 func compress(t testing.TB, c codec.Compression, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := c.NewWriter(&b)
+	open := func(w io.Writer) (io.WriteCloser, error) { return c.NewWriter(w, 0) }
+	if c == codec.XZ { // which is read only
+		open = func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) }
+	}
+	w, err := open(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +67,7 @@ func read(t testing.TB, f codec.File, spec codec.InputSpec) (string, error) {
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("some text, some more\n", 100_000)
-	for _, c := range []codec.Compression{codec.CompressionNone, codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+	for _, c := range []codec.Compression{codec.CompressionNone, codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy, codec.XZ} {
 		for _, name := range []string{"x.txt" + c.Extension(), "named-otherwise"} {
 			f := codectest.File(t, name, compress(t, c, content))
 			f.Hash = codec.NewContentHash(f.Size)
@@ -80,15 +87,20 @@ func TestCompression(t *testing.T) {
 	if got, err := read(t, codectest.File(t, "x.bz2", bz), codec.InputSpec{}); err != nil || got != "one\ntwo\n" {
 		t.Errorf("bzip2: %q, %v", got, err)
 	}
-	if _, err := codec.Bzip2.NewWriter(io.Discard); err == nil {
-		t.Error("bzip2 was written")
+	for _, c := range []codec.Compression{codec.Bzip2, codec.XZ} {
+		if _, err := c.NewWriter(io.Discard, 0); err == nil {
+			t.Errorf("%s was written", c)
+		}
+	}
+	if got, err := read(t, codectest.File(t, "x.bz2", slices.Concat(bz, bz)), codec.InputSpec{}); err != nil || got != "one\ntwo\none\ntwo\n" {
+		t.Errorf("two streams of bzip2: %q, %v", got, err)
 	}
 }
 
 // TestMembers reads files made by appending compressed files.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy, codec.XZ} {
 		data := append(compress(t, c, "one\n"), compress(t, c, "")...)
 		data = append(data, compress(t, c, "two\n")...)
 		got, err := read(t, codectest.File(t, "x"+c.Extension(), data), codec.InputSpec{})
@@ -101,7 +113,7 @@ func TestMembers(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("some text, some more\n", 1000)
-	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy} {
+	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy, codec.XZ} {
 		data := compress(t, c, content)
 		for name, bad := range map[string][]byte{"cut": data[:len(data)-9], "head": append([]byte("xx"), data...)} {
 			f := codectest.File(t, "x.txt"+c.Extension(), bad)
@@ -281,4 +293,25 @@ func TestLongLines(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzDecompress feeds anything to every decompressor: an error or text, never a panic, and
+// never without end.
+func FuzzDecompress(f *testing.F) {
+	for c := codec.Gzip; c <= codec.XZ; c++ {
+		if c != codec.Bzip2 {
+			f.Add(compress(f, c, strings.Repeat("some text\n", 30)), uint8(c))
+		}
+	}
+	f.Add([]byte("BZh91AY&SY"), uint8(codec.Bzip2))
+	f.Add([]byte("\x00\x00\x00\x02\x00\x00\x00\x04\x02\x04hi"), uint8(codec.Snappy)) // Hadoop's
+	f.Fuzz(func(t *testing.T, data []byte, which uint8) {
+		c := codec.Gzip + codec.Compression(which)%(codec.XZ-codec.Gzip+1)
+		r, err := c.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		_, _ = io.CopyN(io.Discard, r, 16<<20)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz"
 
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -28,11 +29,12 @@ const (
 	Bzip2
 	LZ4
 	Snappy
+	XZ
 )
 
-var compressionNames = []string{"auto", "none", "gzip", "zstd", "bzip2", "lz4", "snappy"}
+var compressionNames = []string{"auto", "none", "gzip", "zstd", "bzip2", "lz4", "snappy", "xz"}
 
-var compressionExtensions = [...]string{Gzip: ".gz", Zstd: ".zst", Bzip2: ".bz2", LZ4: ".lz4", Snappy: ".snappy"}
+var compressionExtensions = [...]string{Gzip: ".gz", Zstd: ".zst", Bzip2: ".bz2", LZ4: ".lz4", Snappy: ".snappy", XZ: ".xz"}
 
 // String is the word of the compression option.
 func (c Compression) String() string { return compressionNames[c] }
@@ -72,7 +74,7 @@ func ParseCompression(text string) (Compression, error) {
 // speaks of none.
 func CompressionOf(name string) Compression {
 	ext := strings.ToLower(path.Ext(name))
-	for c := Gzip; c <= Snappy; c++ {
+	for c := Gzip; c <= XZ; c++ {
 		if ext == c.Extension() {
 			return c
 		}
@@ -82,7 +84,7 @@ func CompressionOf(name string) Compression {
 
 // The first bytes of compressed files. No text begins with any of them, except that
 // of bzip2, which is believed only if the name says the same.
-var magics = [...]string{Gzip: "\x1f\x8b", Zstd: "\x28\xb5\x2f\xfd", Bzip2: "BZh", LZ4: "\x04\x22\x4d\x18", Snappy: "\xff\x06\x00\x00sNaPpY"}
+var magics = [...]string{Gzip: "\x1f\x8b", Zstd: "\x28\xb5\x2f\xfd", Bzip2: "BZh", LZ4: "\x04\x22\x4d\x18", Snappy: "\xff\x06\x00\x00sNaPpY", XZ: "\xfd7zXZ\x00"}
 
 // DetectCompression decides how a file is compressed by its first bytes, at least ten if
 // it has them, and its name.
@@ -96,7 +98,7 @@ func (c Compression) detect(name string, head []byte) Compression {
 		return c
 	}
 	byName := CompressionOf(name)
-	for m := Gzip; m <= Snappy; m++ {
+	for m := Gzip; m <= XZ; m++ {
 		if bytes.HasPrefix(head, []byte(magics[m])) && (m != Bzip2 || byName == Bzip2) {
 			return m
 		}
@@ -122,6 +124,8 @@ func (c Compression) NewReader(r io.Reader) (io.ReadCloser, error) {
 			return nil, err
 		}
 		return d.IOReadCloser(), nil
+	case XZ:
+		return newXZReader(r)
 	case Bzip2:
 		return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, 64<<10))), nil
 	case LZ4:
@@ -136,21 +140,45 @@ func (c Compression) NewReader(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(r), nil
 }
 
-// NewWriter compresses to w. Closing it ends the stream and does not close w.
-func (c Compression) NewWriter(w io.Writer) (io.WriteCloser, error) {
+// NewWriter compresses to w. Closing it ends the stream and does not close w. level is 0
+// for the usual one, or from 1, fast, to MaxLevel, small; what has fewer levels takes the
+// nearest.
+func (c Compression) NewWriter(w io.Writer, level int) (io.WriteCloser, error) {
 	switch c {
 	case Gzip:
-		return gzip.NewWriter(w), nil
+		return gzip.NewWriterLevel(w, GzipLevel(level))
 	case Zstd:
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(ZstdLevel(level)))
 	case LZ4:
-		return lz4.NewWriter(w), nil
+		z := lz4.NewWriter(w)
+		if level > 0 {
+			// Its levels are powers of two: 1<<9 is the first.
+			return z, z.Apply(lz4.CompressionLevelOption(lz4.CompressionLevel(1 << (8 + min(level, 9)))))
+		}
+		return z, nil
 	case Snappy:
 		return snappy.NewBufferedWriter(w), nil
-	case Bzip2:
-		return nil, fmt.Errorf("bzip2 can be read but not written; use gzip or zstd")
+	}
+	if err := c.CheckWritable(); err != nil {
+		return nil, err
 	}
 	return nopWriteCloser{w}, nil
+}
+
+// CheckWritable refuses what can only be read; the error is a *connector.OptionError.
+func (c Compression) CheckWritable() error {
+	if c != Bzip2 && c != XZ {
+		return nil
+	}
+	return &connector.OptionError{Key: "compression", Value: c.String(), HasValue: true, Reason: "it can be read but not written; use zstd or gzip"}
+}
+
+func newXZReader(r io.Reader) (io.ReadCloser, error) {
+	d, err := xz.ReaderConfig{DictCap: 1 << 20}.NewReader(bufio.NewReaderSize(r, 64<<10))
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(d), nil
 }
 
 type nopWriteCloser struct{ io.Writer }

@@ -25,9 +25,9 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // NewTextWriter writes to w, which it never closes.
-func NewTextWriter(w io.Writer, c Compression) (*TextWriter, error) {
+func NewTextWriter(w io.Writer, c Compression, level int) (*TextWriter, error) {
 	count := &counter{w: w}
-	out, err := c.NewWriter(count)
+	out, err := c.NewWriter(count, level)
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,12 @@ func TestRead(t *testing.T) {
 		{name: "utf-16", schema: "a:varchar  b:bigint", text: "\xff\xfea\x00,\x00b\x00\n\x00\xac\x20,\x001\x00", want: "€|1"},
 		{name: "formats", schema: "t:timestamp  d:date", text: "t,d\n31.12.2023 23:59:58,01/02/24\n",
 			opts: Options{TimestampFormat: "dd.MM.yyyy HH:mm:ss[.SSS]", DateFormat: "%m/%d/%y"}, want: "2023-12-31 23:59:58|2024-01-02"},
+		{name: "lists of formats", schema: "t:timestamp  d:date", text: "t,d\n31.12.2023 23:59,2024-01-02\n2023-12-31 23:59,02.01.2024\n2023/12/31 23:59,2.1.2024\n",
+			opts: Options{TimestampFormat: "dd.MM.yyyy HH:mm|yyyy-MM-dd HH:mm", DateFormat: "yyyy-MM-dd|dd.MM.yyyy"},
+			want: "2023-12-31 23:59:00|2024-01-02;2023-12-31 23:59:00|2024-01-02;∅|∅"},
+		{name: "comments", schema: "a:varchar  b:varchar", text: "# one, \"two\na,b\n#\n1,\"x\n#y\"\n #2,#\r\n#\r\n3,z\n# the end", opts: Options{Comment: "#"}, want: "1|x\n#y; #2|#;3|z"},
+		{name: "thousands", schema: "i:bigint  f:double  d:decimal(12,2)", text: "i;f;d\n1,234;-12,345.5;1,234,567.891\n12,34;1,2345;,123\n999;1e3;-1\n1,234,567;123,456e1;+1,000\n",
+			opts: Options{Delimiter: ";", Thousands: ","}, want: "1234|-12345.5|1234567.89;∅|∅|∅;999|1000|-1.00;1234567|1234560|1000.00"},
 		{name: "nested", schema: "a:array<bigint>  s:struct<x bigint, y varchar>  m:map<varchar, double>",
 			text: "a,s,m\n\"[1,2,null]\",\"{\"\"x\"\":1,\"\"y\"\":\"\"p\"\"}\",\"{\"\"k\"\":1.5}\"\n,,\n[],{},{}\n",
 			want: `[1,2,null]|{"x":1,"y":"p"}|{"k":1.5};∅|∅|∅;[]|{"x":null,"y":null}|{}`},
@@ -227,6 +233,7 @@ func TestHeaderMismatch(t *testing.T) {
 	for text, want := range map[string]string{
 		"b,a\nx,1\n":     `x.csv:1: column a: the header has "b" in its place`,
 		"a\n1\n":         `x.csv:1: column b: the header has no such column`,
+		"a,A\n1,x\n":     `x.csv:1: column b: the header has "A1" in its place`,
 		"a,b,c\n1,x,2\n": `x.csv:1: column c: the header has a column that the source has not`,
 		"a,B2\n1,x\n":    `x.csv:1: column b: the header has "B2" in its place`,
 	} {
@@ -256,6 +263,7 @@ func TestInfer(t *testing.T) {
 		files      []string
 		opts       Options
 		header     string
+		delimiter  string
 	}{
 		{name: "types", header: "true", files: []string{"i,f,b,d,t,s,z,l,n,e\n1,1.5,true,2024-01-01,2024-01-01T00:00:00Z,x,007,12345678901234567890,,\"\"\n-2,3,FALSE,2024-01-02,2024-01-02 10:00:00,1,1,1,,\n"},
 			want: "i BIGINT, f DOUBLE, b BOOLEAN, d DATE, t TIMESTAMP, s VARCHAR, z VARCHAR, l VARCHAR, n VARCHAR, e VARCHAR"},
@@ -268,6 +276,10 @@ func TestInfer(t *testing.T) {
 		{name: "union", header: "true", opts: Options{UnionByName: true}, files: []string{"a,b\n1,2\n", "c,a\nx,2\n"}, want: "a BIGINT, b BIGINT, c VARCHAR"},
 		{name: "nan", header: "true", files: []string{"a,b\nNaN,NaN\n1.5,x\n"}, want: "a DOUBLE, b VARCHAR"},
 		{name: "date and time", header: "true", files: []string{"a\n2024-01-01\n2024-01-01 10:00:00+02:00\n"}, want: "a TIMESTAMP"},
+		{name: "thousands", header: "true", opts: Options{Thousands: ","}, files: []string{"a,b\n\"1,234\",\"1,2\"\n"}, want: "a BIGINT, b VARCHAR"},
+		{name: "delimiter found out", header: "true", opts: Options{Delimiter: "auto"}, files: []string{"", "a;b\n\"1;,,,\";2\n", "a,b\n1,2\n"}, delimiter: ";", want: "a VARCHAR, b BIGINT"},
+		{name: "delimiter of more fields", header: "true", opts: Options{Delimiter: "auto"}, files: []string{"a|b,x|c\n1|2,3|4\n"}, delimiter: "|", want: `a BIGINT, "b,x" VARCHAR, c BIGINT`},
+		{name: "no delimiter", header: "true", opts: Options{Delimiter: "auto"}, files: []string{"a\n1\n"}, delimiter: ",", want: "a BIGINT"},
 		{name: "null value", header: "true", opts: Options{NullValue: "NA"}, files: []string{"a\nNA\n1\n"}, want: "a BIGINT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -283,7 +295,7 @@ func TestInfer(t *testing.T) {
 			if s := columnar.SchemaString(got.Schema); s != c.want {
 				t.Errorf("\n got %s\nwant %s", s, c.want)
 			}
-			if got.Pinned["header"] != c.header {
+			if got.Pinned["header"] != c.header || got.Pinned["delimiter"] != c.delimiter {
 				t.Errorf("pinned %v", got.Pinned)
 			}
 		})
@@ -310,7 +322,7 @@ func TestOptions(t *testing.T) {
 	if err != nil || o.Header != HeaderYes || o.Quote != "'" || o.Mode != codec.Drop || o.Compression != codec.Zstd || o.Encoding.String() != "iso-8859-1" || !o.UnionByName {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for key, value := range map[string]string{"delimeter": ",", "header": "maybe", "quote": "ab", "mode": "skip", "encoding": "ebcdic", "timestamp_format": "%Q", "delimiter": "\"", "escape": ","} {
+	for key, value := range map[string]string{"delimeter": ",", "header": "maybe", "quote": "ab", "mode": "skip", "encoding": "ebcdic", "timestamp_format": "%Q", "delimiter": "\"", "escape": ",", "comment": ",", "thousands": "."} {
 		_, err := ParseOptions(map[string]string{key: value})
 		var bad *connector.OptionError
 		if !errors.As(err, &bad) {

@@ -12,7 +12,10 @@ import (
 )
 
 // format implements codec.Format.
-type format struct{ opts Options }
+type format struct {
+	opts    Options
+	sniffed bool // the delimiter was found out
+}
 
 // New makes the format; an error is a *connector.OptionError.
 func New(opts Options) (codec.Format, error) {
@@ -36,15 +39,19 @@ func (f *format) Extension() string {
 	return ext + f.opts.Compression.Extension()
 }
 
-// WithPinned takes the choice Infer or Pin made: header.
+// WithPinned takes the choices Infer or Pin made: header and delimiter.
 func (f *format) WithPinned(pinned map[string]string) (codec.Format, error) {
 	opts := f.opts
 	for k, v := range pinned {
-		if k != "header" {
+		switch k {
+		case "delimiter":
+			opts.Delimiter = v
+		case "header":
+			if err := opts.setHeader(v); err != nil {
+				return nil, fmt.Errorf("pinned header %q: %w", v, err)
+			}
+		default:
 			return nil, fmt.Errorf("format csv pins no option %q", k)
-		}
-		if err := opts.setHeader(v); err != nil {
-			return nil, fmt.Errorf("pinned header %q: %w", v, err)
 		}
 	}
 	return New(opts)
@@ -69,12 +76,13 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 		return nil, err
 	}
 	ranges, err := codec.Ranges(file, f.opts.Compression, f.opts.Encoding, req.SplitBytes, func([]byte) bool {
-		return len(scan.d.delimiter) == 1
+		return len(scan.d.delimiter) == 1 && scan.d.comment == 0
 	})
 	if err != nil {
 		return nil, err
 	}
 	scan.chain = newChain(file, &scan.d, ranges)
+	scan.drift = codec.NewDrift(file, schema, len(ranges))
 	units := make([]connector.Unit, len(ranges))
 	for i, r := range ranges {
 		units[i] = &unit{scan: scan, index: i, r: r}

@@ -119,24 +119,60 @@ func (sc *scan) match(first []string) (*layout, error) {
 		l.fields = max(len(sc.content), 1)
 		return l, nil
 	}
-	names := columnNames(first)
-	l.fields = len(names)
+	l.fields = len(first)
 	if sc.byName() {
-		for i, c := range sc.content {
-			l.field[c] = find(names, sc.names[i])
+		return l, sc.matchNames(l, first)
+	}
+	return l, sc.matchPlaces(l, first)
+}
+
+// matchNames finds each column by its name in the header.
+func (sc *scan) matchNames(l *layout, header []string) error {
+	written, made := codec.NewFields(header), codec.NewFields(columnNames(header))
+	for i, c := range sc.content {
+		f, err := written.Of(sc.file.Path, sc.columns.Schema, sc.names[i])
+		if err != nil {
+			return err
 		}
-		return l, nil
+		if f < 0 {
+			if f, err = made.Of(sc.file.Path, sc.columns.Schema, sc.names[i]); err != nil {
+				return err
+			}
+		}
+		l.field[c] = f
+	}
+	return nil
+}
+
+// matchPlaces finds the columns in their order, and sees that the header agrees. What
+// it says of columns that come from somewhere else does not matter.
+func (sc *scan) matchPlaces(l *layout, header []string) error {
+	names := columnNames(header)
+	var fields []int
+	for f, name := range header {
+		if !sc.columns.IsElsewhere(name) && !sc.isCorrupt(name) {
+			fields = append(fields, f)
+		}
 	}
 	for i, c := range sc.content {
-		if i >= len(names) || !strings.EqualFold(names[i], sc.names[i]) {
-			return nil, sc.headerError(names, i)
+		if i >= len(fields) {
+			return sc.headerError("", i)
 		}
-		l.field[c] = i
+		f := fields[i]
+		if !strings.EqualFold(header[f], sc.names[i]) && !strings.EqualFold(names[f], sc.names[i]) {
+			return sc.headerError(names[f], i)
+		}
+		l.field[c] = f
 	}
-	if len(names) > len(sc.content) {
-		return nil, sc.headerError(names, len(sc.content))
+	if len(fields) > len(sc.content) {
+		return sc.headerError(names[fields[len(sc.content)]], len(sc.content))
 	}
-	return l, nil
+	return nil
+}
+
+func (sc *scan) isCorrupt(name string) bool {
+	i := sc.columns.CorruptColumn
+	return i >= 0 && strings.EqualFold(sc.columns.Schema.Field(i).Name, name)
 }
 
 // byName says whether columns are found by the names in the header.
@@ -144,22 +180,9 @@ func (sc *scan) byName() bool {
 	return sc.opts.UnionByName || !sc.columns.Declared && sc.columns.Evolution != codec.EvolveFail
 }
 
-// find is the position of name: an exact match wins, then one without regard to case.
-func find(names []string, name string) int {
-	folded := -1
-	for i, n := range names {
-		if n == name {
-			return i
-		}
-		if folded < 0 && strings.EqualFold(n, name) {
-			folded = i
-		}
-	}
-	return folded
-}
-
-// headerError says where header and columns part.
-func (sc *scan) headerError(names []string, i int) error {
+// headerError says where header and columns part: name stands in the place of column i,
+// "" if nothing does.
+func (sc *scan) headerError(name string, i int) error {
 	e := &connector.RecordError{File: sc.file.Path, Line: 1}
 	remedy := "set union_by_name = true to find columns by name"
 	if !sc.columns.Declared {
@@ -167,14 +190,14 @@ func (sc *scan) headerError(names []string, i int) error {
 	}
 	switch {
 	case i >= len(sc.names):
-		e.Column = names[i]
+		e.Column = name
 		e.Reason = fmt.Sprintf("the header has a column that the source has not; %s", remedy)
-	case i >= len(names):
+	case name == "":
 		e.Column = sc.names[i]
 		e.Reason = fmt.Sprintf("the header has no such column; %s", remedy)
 	default:
 		e.Column = sc.names[i]
-		e.Reason = fmt.Sprintf("the header has %q in its place; %s", names[i], remedy)
+		e.Reason = fmt.Sprintf("the header has %q in its place; %s", name, remedy)
 	}
 	return e
 }

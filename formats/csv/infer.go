@@ -22,13 +22,18 @@ type inference struct {
 	f       *format
 	header  Header
 	names   []string
+	places  *codec.Fields // of names
 	kinds   []cells.Kinds
 	records int
 }
 
 // Infer finds names and types of the columns from a sample of files.
 func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	inf := &inference{f: f, header: f.opts.Header}
+	f, err := f.settled(files)
+	if err != nil {
+		return codec.Inferred{}, false, err
+	}
+	inf := &inference{f: f, header: f.opts.Header, places: codec.NewFields(nil)}
 	sampled := 0
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -52,14 +57,20 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 	for i, name := range inf.names {
 		fields[i] = columnar.Field(name, inf.kinds[i].Type())
 	}
-	return codec.Inferred{Schema: columnar.NewSchema(fields...), Pinned: pinned(inf.header)}, true, nil
+	return codec.Inferred{Schema: columnar.NewSchema(fields...), Pinned: f.pinned(inf.header)}, true, nil
 }
 
-func pinned(h Header) map[string]string {
+// pinned are the choices that were made: about the header, and, where it was found out,
+// the delimiter.
+func (f *format) pinned(h Header) map[string]string {
+	choices := map[string]string{"header": "false"}
 	if h == HeaderYes {
-		return map[string]string{"header": "true"}
+		choices["header"] = "true"
 	}
-	return map[string]string{"header": "false"}
+	if f.sniffed {
+		choices["delimiter"] = f.opts.Delimiter
+	}
+	return choices
 }
 
 // sample adds the first records of one file.
@@ -117,11 +128,12 @@ func (inf *inference) place(first []string) (columns []int, ok bool) {
 	isFirst := inf.names == nil
 	columns = make([]int, len(names))
 	for i, name := range names {
-		c := find(inf.names, name)
+		c, _ := inf.places.Find(name)
 		switch {
 		case c >= 0:
 		case isFirst || inf.f.opts.UnionByName && inf.header == HeaderYes:
 			c = len(inf.names)
+			inf.places.Add(name)
 			inf.names = append(inf.names, name)
 			inf.kinds = append(inf.kinds, 0)
 		case inf.header == HeaderYes:
@@ -153,8 +165,12 @@ func (inf *inference) add(rules *cells.Rules, buf []byte, record []cells.Cell, c
 // Pin decides about a header where columns are declared: in the first file that has
 // a record.
 func (f *format) Pin(files []codec.File, schema codec.Columns) (map[string]string, error) {
-	if f.opts.Header != HeaderAuto {
+	if f.opts.Header != HeaderAuto && !f.opts.sniffs() {
 		return nil, nil
+	}
+	f, err := f.settled(files)
+	if err != nil {
+		return nil, err
 	}
 	for _, file := range files {
 		if file.Size == 0 {
@@ -182,9 +198,9 @@ func (f *format) Pin(files []codec.File, schema codec.Columns) (map[string]strin
 			continue
 		}
 		if sc.isHeader(first) {
-			return pinned(HeaderYes), nil
+			return f.pinned(HeaderYes), nil
 		}
-		return pinned(HeaderNo), nil
+		return f.pinned(HeaderNo), nil
 	}
 	return nil, nil
 }

@@ -48,6 +48,7 @@ func (c *nested) Append(buf []byte, list []cells.Cell) (bad []int32) {
 
 func (c *nested) Truncate(n int)       { c.values.Truncate(n) }
 func (c *nested) Len() int             { return c.values.Len() }
+func (c *nested) Nulls() int           { return c.values.Nulls() }
 func (c *nested) TextBytes() int       { return c.values.TextBytes() }
 func (c *nested) Type() arrow.DataType { return c.values.Type() }
 func (c *nested) Finish() arrow.Array  { return c.values.Finish() }

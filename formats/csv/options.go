@@ -24,11 +24,17 @@ const (
 
 // Options are the options of the format. The zero value reads and writes RFC 4180.
 type Options struct {
-	Header    Header
-	Delimiter string // "": a comma, in files named .tsv a tab
+	Header Header
+	// Delimiter: "" is a comma, in files named .tsv a tab; "auto" is that of ,;| and tab
+	// which the first file with records speaks for.
+	Delimiter string
 	Quote     string // "": a quotation mark
 	NoQuote   bool   // no character quotes
 	Escape    string // before a quote inside quotes; "": the quote itself
+	// Comment begins lines that are no records; "": there are none such.
+	Comment string
+	// Thousands may stand between groups of three digits of a number; "": nothing may.
+	Thousands string
 	// NullValue is the unquoted text that stands for null; "": nothing.
 	NullValue       string
 	Encoding        codec.Encoding
@@ -37,18 +43,20 @@ type Options struct {
 	Mode            codec.Mode
 	CorruptColumn   string
 	Compression     codec.Compression
+	// CompressionLevel of written files: 0 is the usual one (see codec.MaxLevel).
+	CompressionLevel int
 	// UnionByName finds columns by the names in each file's header.
 	UnionByName bool
 	// Location is the clock of timestamps without a zone; nil is UTC.
 	Location *time.Location
 }
 
-// Keys are the options ParseOptions takes.
-func Keys() []string { return connector.Names((&Options{}).keys()) }
+// Keys are the options ParseOptions takes for reading.
+func Keys() []string { return codec.ReadNames((&Options{}).keys()) }
 
 // WriteKeys are those that mean something when writing.
 func WriteKeys() []string {
-	return []string{"header", "delimiter", "quote", "escape", "null_value", "timestamp_format", "date_format", "compression"}
+	return []string{"header", "delimiter", "quote", "escape", "null_value", "timestamp_format", "date_format", "compression", "compression_level"}
 }
 
 // keys are the options by the names CONTRACT gives them.
@@ -62,6 +70,8 @@ func (o *Options) keys() []connector.Key {
 			return nil
 		}),
 		connector.TextKey("escape", &o.Escape),
+		connector.TextKey("comment", &o.Comment),
+		connector.TextKey("thousands", &o.Thousands),
 		connector.TextKey("null_value", &o.NullValue),
 		codec.EncodingKey(&o.Encoding),
 		connector.TextKey("timestamp_format", &o.TimestampFormat),
@@ -70,6 +80,7 @@ func (o *Options) keys() []connector.Key {
 		connector.TextKey("corrupt_column", &o.CorruptColumn),
 		connector.BoolKey("multiline", &multiline),
 		codec.CompressionKey(&o.Compression),
+		codec.LevelKey(&o.CompressionLevel),
 		connector.BoolKey("union_by_name", &o.UnionByName),
 	}
 }
@@ -110,6 +121,7 @@ func (o *Options) Validate() error {
 type dialect struct {
 	delimiter     []byte
 	quote, escape byte // 0: none
+	comment       byte // 0: none
 }
 
 // compile checks the options and prepares them for files whose name ends in ext.
@@ -119,7 +131,7 @@ func (o *Options) compile(ext string) (dialect, *cells.Rules, error) {
 		return d, nil, &connector.OptionError{Key: key, Value: value, HasValue: true, Reason: reason}
 	}
 	switch {
-	case o.Delimiter != "":
+	case o.Delimiter != "" && !o.sniffs():
 		d.delimiter = []byte(strings.ReplaceAll(o.Delimiter, `\t`, "\t"))
 	case ext == ".tsv":
 		d.delimiter = []byte{'\t'}
@@ -154,7 +166,19 @@ func (o *Options) compile(ext string) (dialect, *cells.Rules, error) {
 	if strings.ContainsAny(o.NullValue, "\r\n") || o.NullValue != "" && strings.Contains(o.NullValue, string(d.delimiter)) {
 		return wrong("null_value", o.NullValue, "it holds a delimiter or a line end")
 	}
+	if o.Comment != "" {
+		if !isMark(o.Comment) || o.Comment[0] == d.quote || o.Comment[0] == d.delimiter[0] {
+			return wrong("comment", o.Comment, "it takes one ASCII character, neither the quote nor the delimiter")
+		}
+		d.comment = o.Comment[0]
+	}
 	rules := &cells.Rules{Quote: d.quote, Escape: d.escape, EmptyIsNull: o.NullValue == "", Location: o.Location}
+	if o.Thousands != "" {
+		if !isMark(o.Thousands) || strings.ContainsAny(o.Thousands, "0123456789+-.") {
+			return wrong("thousands", o.Thousands, "it takes one ASCII character, such as a comma, that is no digit, sign or point")
+		}
+		rules.Thousands = o.Thousands[0]
+	}
 	var err error
 	if o.TimestampFormat != "" {
 		if rules.Timestamp, err = cells.ParsePattern(o.TimestampFormat); err != nil {
@@ -168,6 +192,9 @@ func (o *Options) compile(ext string) (dialect, *cells.Rules, error) {
 	}
 	return d, rules, nil
 }
+
+// sniffs says whether the delimiter is to be found out.
+func (o *Options) sniffs() bool { return strings.EqualFold(o.Delimiter, "auto") }
 
 // isMark says whether s can be a quote or an escape.
 func isMark(s string) bool {

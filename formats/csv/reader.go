@@ -34,6 +34,7 @@ type scan struct {
 	// checkAll: columns nobody asked for are read too, for what is wrong with them.
 	checkAll bool
 	chain    *chain
+	drift    *codec.Drift
 }
 
 func (f *format) newScan(file codec.File, columns codec.Columns, req connector.ScanRequest) (*scan, error) {
@@ -109,6 +110,7 @@ type reader struct {
 type target struct {
 	column column
 	name   string
+	index  int // in the source
 	field  int // in the file, -1 if it has none
 	slot   int
 	hidden bool // read only for what is wrong with it
@@ -119,6 +121,7 @@ type column interface {
 	Append(buf []byte, cells []cells.Cell) (bad []int32)
 	Truncate(n int)
 	Len() int
+	Nulls() int
 	TextBytes() int
 	Type() arrow.DataType
 	Finish() arrow.Array
@@ -212,7 +215,7 @@ func (r *reader) aim(l *layout) error {
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", field.Name, err)
 		}
-		t := &target{column: col, name: field.Name, field: l.field[c], slot: len(r.targets), hidden: hidden}
+		t := &target{column: col, name: field.Name, index: c, field: l.field[c], slot: len(r.targets), hidden: hidden}
 		if t.field >= 0 {
 			slots[t.field] = t.slot
 		}
@@ -271,7 +274,7 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		}
 	}
 	if r.rows == 0 {
-		if err := r.in.Finish(); err != nil {
+		if err := cmp.Or(r.in.Finish(), r.drift.Done()); err != nil {
 			return nil, r.fail(err)
 		}
 		return nil, r.fail(io.EOF)
@@ -300,7 +303,10 @@ func (r *reader) fill() error {
 		if t == r.corrupt {
 			continue
 		}
-		for _, row := range t.column.Append(buf, r.s.slot(t.slot)) {
+		rows, nulls := t.column.Len(), t.column.Nulls()
+		bad := t.column.Append(buf, r.s.slot(t.slot))
+		r.drift.See(t.index, t.column.Len()-rows-(t.column.Nulls()-nulls), len(bad))
+		for _, row := range bad {
 			r.s.problems = append(r.s.problems, problem{row, int32(t.field), notValue})
 		}
 	}

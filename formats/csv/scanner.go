@@ -152,6 +152,9 @@ func (s *scanner) cut(most int) (needMore bool) {
 		for s.pos < hi && (buf[s.pos] == '\n' || buf[s.pos] == '\r') {
 			s.pos++ // a blank line, or the rest of CRLF
 		}
+		if s.d.comment != 0 && !s.skipNoRecords(buf, hi) {
+			return true
+		}
 		if s.pos >= limit || s.pos >= hi && s.in.Final() {
 			s.done = true
 			return false
@@ -185,6 +188,28 @@ func (s *scanner) cut(most int) (needMore bool) {
 		s.pos = next
 	}
 	return false
+}
+
+// skipNoRecords goes on to where a record may begin: behind blank lines, the rest of a
+// CRLF, and comments. It is false at a comment whose end is not in the window.
+func (s *scanner) skipNoRecords(buf []byte, hi int) bool {
+	for {
+		for s.pos < hi && (buf[s.pos] == '\n' || buf[s.pos] == '\r') {
+			s.pos++
+		}
+		if s.d.comment == 0 || s.pos >= hi || buf[s.pos] != s.d.comment {
+			return true
+		}
+		end := bytes.IndexAny(buf[s.pos:hi], "\r\n")
+		switch {
+		case end >= 0:
+			s.pos += end
+		case s.in.Final():
+			s.pos = hi
+		default:
+			return false
+		}
+	}
 }
 
 // quoteBefore says whether a quote stands in [pos, e).
@@ -473,13 +498,11 @@ func (s *scanner) record() ([]cells.Cell, error) {
 		s.cells = s.cells[:0]
 		s.rows = 0
 		buf, hi := s.in.Buf(), s.in.Hi()
-		for s.pos < hi && (buf[s.pos] == '\n' || buf[s.pos] == '\r') {
-			s.pos++
-		}
+		whole := s.skipNoRecords(buf, hi)
 		if s.pos >= hi && s.in.Final() {
 			return nil, nil
 		}
-		if s.pos < hi {
+		if whole && s.pos < hi {
 			start := s.pos
 			if next, ok := s.careful(buf, hi, s.pos, recordStart); ok {
 				s.start[0], s.pos = start, next

@@ -45,7 +45,7 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, wo codec.WriterOpt
 	for _, c := range []byte{'\n', '\r', d.quote, d.escape, d.delimiter[0]} {
 		cw.special[c] = true
 	}
-	if cw.out, err = codec.NewTextWriter(w, f.opts.Compression); err != nil {
+	if cw.out, err = codec.NewTextWriter(w, f.opts.Compression, f.opts.CompressionLevel); err != nil {
 		return nil, err
 	}
 	if f.opts.Header != HeaderNo {

@@ -52,8 +52,7 @@ type opening struct {
 }
 
 // open decodes options and finds out format and columns. A *connector.NoFilesError
-// says that there are no files yet to tell. manifest lists the files of an output
-// directory for bounded tables; nil lists names.
+// says that there are no files yet to tell.
 func open(ctx context.Context, formats Formats, env connector.Env) (*opened, error) {
 	options, rest, err := decodeRead(env.Options)
 	if err != nil {
@@ -79,13 +78,15 @@ func open(ctx context.Context, formats Formats, env connector.Env) (*opened, err
 	return o, o.checkCorrupt()
 }
 
-// list lists the files once.
+// list lists the files once. Of an output directory they are those of its manifest.
 func (p *opening) list(ctx context.Context) ([]foundFile, error) {
 	if p.listed {
 		return p.files, nil
 	}
-	var err error
-	p.files, err = p.o.lister.all(ctx)
+	files, isOutput, err := p.o.published()
+	if p.files = files; err == nil && !isOutput {
+		p.files, err = p.o.lister.all(ctx)
+	}
 	p.listed = err == nil
 	return p.files, err
 }
@@ -384,29 +385,57 @@ func (o *opened) checkCorrupt() error {
 }
 
 // grown is the columns with those that the given files add, and the first file that
-// adds one; "" if none does.
+// adds one; "" if none does. Each file is sampled by itself, so that a large one hides
+// none of another.
 func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, string, error) {
 	known := o.layout.schema
 	first := ""
-	for chunk := range slices.Chunk(files, sampleFiles) {
-		inferred, ok, err := o.infer(ctx, chunk)
-		if err != nil || !ok {
-			if err != nil {
-				return nil, "", err
-			}
+	for _, file := range files {
+		inferred, ok, err := o.infer(ctx, []foundFile{file})
+		if err != nil {
+			return nil, "", err
+		}
+		if !ok {
 			continue
 		}
 		for _, f := range inferred.Schema.Fields() {
-			if _, n := columnar.Lookup(known, f.Name); n > 0 {
+			if o.knows(known, f.Name) {
 				continue
 			}
 			known = arrow.NewSchema(append(slices.Clone(known.Fields()), columnar.Field(f.Name, f.Type)), nil)
 			if first == "" {
-				first = chunk[0].Path
+				first = file.Path
 			}
 		}
 	}
 	return known, first, nil
+}
+
+// knows says whether a field of a file called name has a column.
+func (o *opened) knows(columns *arrow.Schema, name string) bool {
+	i, n := columnar.Lookup(columns, name)
+	if _, exact := o.layout.format.(codec.ExactNames); exact && i >= 0 {
+		return columns.Field(i).Name == name || slices.Contains(o.layout.folders, columns.Field(i).Name)
+	}
+	return n > 0
+}
+
+// addColumns takes in the columns that any of the files of a bounded table has. Those of
+// a stream that is read as a table were settled when the stream was found.
+func (o *opened) addColumns(ctx context.Context, files []foundFile) error {
+	if o.options.Evolution != codec.EvolveAdd || o.layout.declared {
+		return nil
+	}
+	if _, settled := o.env.Pinned[pinColumns]; settled {
+		o.layout.evolution = codec.EvolveIgnore
+		return nil
+	}
+	schema, first, err := o.grown(ctx, files)
+	if err != nil || first == "" {
+		return err
+	}
+	o.layout.schema = schema
+	return o.pinColumns()
 }
 
 // Discover finds the columns of a stream over files.

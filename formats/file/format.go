@@ -46,15 +46,12 @@ type FormatEnv struct {
 // Formats are the file formats a filesystem connector knows.
 type Formats []Format
 
-// compressions are the endings of compressed files.
-var compressions = []string{".gz", ".zst", ".bz2", ".lz4", ".snappy"}
-
 // splitExtension is the ending of a file name, in lower case, without what
 // compression added.
 func splitExtension(name string) (ext string) {
 	name = strings.ToLower(path.Base(name))
 	ext = path.Ext(name)
-	if slices.Contains(compressions, ext) {
+	if codec.CompressionOf(name) != codec.CompressionNone {
 		ext = path.Ext(strings.TrimSuffix(name, ext))
 	}
 	return ext

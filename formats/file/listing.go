@@ -207,7 +207,11 @@ func (l *lister) entry(d dirVisit, e fs.DirEntry, all []fs.DirEntry, state *dirS
 	if !matched && len(below) == 0 {
 		return nil
 	}
-	full, rel := path.Join(d.dir, name), path.Join(d.rel, name)
+	full := path.Join(d.dir, name)
+	rel := name
+	if d.rel != "" {
+		rel = full[len(full)-len(d.rel)-1-len(name):] // one text for both: there may be millions
+	}
 	if full == l.skipDir {
 		return nil
 	}

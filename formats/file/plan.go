@@ -303,10 +303,15 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 		t.files++
 		t.bytes += now.Size
 	}
-	if rest := s.pending[end:]; len(left) == 0 {
-		s.pending = rest
-	} else {
+	rest := s.pending[end:]
+	clear(s.pending[:end]) // the array stays while any of it is in use
+	switch {
+	case len(left) > 0:
 		s.pending = append(left, rest...)
+	case len(rest) > 0:
+		s.pending = rest
+	default:
+		s.pending = nil
 	}
 	return batch, false, nil
 }
@@ -364,6 +369,9 @@ func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
 	}
 	for _, f := range files {
 		delete(s.queued, f.rel)
+	}
+	if len(s.queued) == 0 {
+		s.queued = map[string]bool{} // a map keeps the room it once had
 	}
 	return nil
 }

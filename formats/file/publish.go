@@ -44,22 +44,22 @@ func (st *staged) Publish(ctx context.Context) error {
 	s, batch := st.s, st.entry.Batch
 	data, err := encodeEntry(st.entry)
 	if err != nil {
-		return s.wrap(batch, err)
+		return s.wrap(err)
 	}
 	st.decided = true
 	id := strconv.FormatInt(batch, 10)
 	if len(st.entry.Files) == 0 {
 		// Nothing to rename: the entry itself is the decision.
 		if err := vfs.WriteAtomic(s.fs, path.Join(s.control(manifestDir), id), data); err != nil {
-			return s.wrap(batch, err)
+			return s.wrap(err)
 		}
 	} else {
 		if err := vfs.WriteAtomic(s.fs, path.Join(s.control(pendingName), id), data); err != nil {
-			return s.wrap(batch, err)
+			return s.wrap(err)
 		}
 		// Decided: a crash from here on is rolled forward.
 		if err := s.finish(st.entry); err != nil {
-			return s.wrap(batch, err)
+			return s.wrap(err)
 		}
 	}
 	st.done = true
@@ -98,7 +98,7 @@ func (r *recovered) Publish(context.Context) error {
 	for len(r.entries) > 0 {
 		e := r.entries[0]
 		if err := r.s.finish(e); err != nil {
-			return r.s.wrap(e.Batch, err)
+			return r.s.wrap(err)
 		}
 		r.s.published(e.Batch)
 		r.entries = r.entries[1:]

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -73,6 +74,7 @@ func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
 		if ok {
 			c.values[i] = l.constant(f, field, v, stats)
 			c.position[i] = constant
+			c.content.Elsewhere = append(c.content.Elsewhere, field.Name)
 			continue
 		}
 		if l.corrupt != "" && strings.EqualFold(field.Name, l.corrupt) {
@@ -170,10 +172,21 @@ func (l *layout) constant(f foundFile, field arrow.Field, v folderValue, stats *
 	return d.Array()
 }
 
+// manyFiles is the number of files from which on those of few bytes are looked at only
+// when they are read: what is known of a file is some kilobytes.
+const (
+	manyFiles = 1000
+	fewBytes  = 1 << 20
+)
+
 // units lists the work of reading files, in their order. hashes may be nil; else each
 // file's hash is taken while it is read.
 func (l *layout) units(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes func(foundFile) *codec.ContentHash) ([]connector.Unit, error) {
+	if len(files) >= manyFiles {
+		return l.lateUnits(ctx, files, req, hashes)
+	}
 	lists := make([][]connector.Unit, len(files))
+	errs := make([]error, len(files))
 	var g errgroup.Group
 	g.SetLimit(4)
 	for i, f := range files {
@@ -182,15 +195,66 @@ func (l *layout) units(ctx context.Context, files []foundFile, req connector.Sca
 			if hashes != nil {
 				hash = hashes(f)
 			}
-			var err error
-			lists[i], err = l.fileUnits(ctx, f, req, hash)
-			return err
+			lists[i], errs[i] = l.fileUnits(ctx, f, req, hash)
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
+	_ = g.Wait() // its goroutines report in errs
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err // of the first file that has one
 	}
 	return slices.Concat(lists...), nil
+}
+
+// lateUnits is units for many files.
+func (l *layout) lateUnits(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes func(foundFile) *codec.ContentHash) ([]connector.Unit, error) {
+	units := make([]connector.Unit, 0, len(files))
+	shared := &lateScan{layout: l, req: req, schema: requested(l.schema, &req)}
+	for _, f := range files {
+		var hash *codec.ContentHash
+		if hashes != nil {
+			hash = hashes(f)
+		}
+		if f.Size <= fewBytes {
+			units = append(units, &lateFile{shared, f, hash})
+			continue
+		}
+		more, err := l.fileUnits(ctx, f, req, hash)
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, more...)
+	}
+	return units, nil
+}
+
+// lateScan is what the files that are looked at late share.
+type lateScan struct {
+	layout *layout
+	req    connector.ScanRequest
+	schema *arrow.Schema
+}
+
+// lateFile is one of them: a unit that finds out only when it is opened what it is.
+type lateFile struct {
+	*lateScan
+	file foundFile
+	hash *codec.ContentHash
+}
+
+func (u *lateFile) Name() string { return u.file.Path }
+func (u *lateFile) Bytes() int64 { return u.file.Size }
+
+// Open implements connector.Unit.
+func (u *lateFile) Open(ctx context.Context) (columnar.Reader, error) {
+	units, err := u.layout.fileUnits(ctx, u.file, u.req, u.hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(units) == 0:
+		return columnar.FromBatches(u.schema), nil
+	}
+	return (&wholeFile{name: u.file.Path, units: units}).Open(ctx)
 }
 
 func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanRequest, hash *codec.ContentHash) ([]connector.Unit, error) {
@@ -354,22 +418,13 @@ type projection struct {
 }
 
 func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connector.ScanRequest) *projection {
-	p := &projection{request: *req, mem: req.Mem, identical: len(req.Hidden) == 0 && len(c.values) == 0}
-	wanted := req.Columns
-	if wanted == nil {
-		wanted = make([]int, schema.NumFields())
-		for i := range wanted {
-			wanted[i] = i
-		}
-	}
+	p := &projection{request: *req, mem: req.Mem, identical: len(req.Hidden) == 0 && len(c.values) == 0, schema: requested(schema, req)}
 	p.request.Columns, p.request.Hidden = []int{}, nil
 	p.request.Filters = c.contentFilters(req.Filters)
 	if _, numbered := beyond(req, schema.NumFields()); numbered {
 		p.request.Filters = nil // what they leave out would not be counted
 	}
-	var fields []arrow.Field
-	for _, i := range wanted {
-		fields = append(fields, fieldAt(schema, i))
+	for _, i := range wantedOf(schema, req) {
 		p.identical = p.identical && c.position[i] >= 0
 		if at := c.position[i]; at >= 0 {
 			p.from = append(p.from, len(p.request.Columns))
@@ -381,7 +436,6 @@ func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connect
 		p.constants = append(p.constants, c.values[i])
 	}
 	for _, name := range req.Hidden {
-		fields = append(fields, columnar.Field(name, columnar.String))
 		p.from = append(p.from, constant)
 		value := columnar.NullConstant(heap, columnar.String).Array()
 		if name == connector.HiddenFile {
@@ -389,8 +443,31 @@ func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connect
 		}
 		p.constants = append(p.constants, value)
 	}
-	p.schema = arrow.NewSchema(fields, nil)
 	return p
+}
+
+// wantedOf are the positions of the columns that are asked for.
+func wantedOf(schema *arrow.Schema, req *connector.ScanRequest) []int {
+	if req.Columns != nil {
+		return req.Columns
+	}
+	all := make([]int, schema.NumFields())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// requested are the columns of what a request gives.
+func requested(schema *arrow.Schema, req *connector.ScanRequest) *arrow.Schema {
+	var fields []arrow.Field
+	for _, i := range wantedOf(schema, req) {
+		fields = append(fields, fieldAt(schema, i))
+	}
+	for _, name := range req.Hidden {
+		fields = append(fields, columnar.Field(name, columnar.String))
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // fieldAt is a column of a schema, or a hidden one behind it.

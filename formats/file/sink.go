@@ -197,9 +197,11 @@ func (s *Sink) load() error {
 	}
 	// What no pending entry names is a batch that never was.
 	if len(s.pending) == 0 {
-		return s.clearStaging()
+		if err := s.clearStaging(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.verify()
 }
 
 // compareProgress holds what the output says against what the checkpoint says.
@@ -329,11 +331,11 @@ func (s *Sink) Stage(ctx context.Context, b connector.SinkBatch) (connector.Stag
 		return drain(ctx, b)
 	}
 	if err := s.clearStaging(); err != nil {
-		return nil, s.wrap(b.ID, err)
+		return nil, s.wrap(err)
 	}
 	st, err := s.write(ctx, b)
 	if err != nil {
-		return nil, s.wrap(b.ID, err)
+		return nil, s.wrap(err)
 	}
 	return st, nil
 }
@@ -347,8 +349,8 @@ func (s *Sink) finishPending(ctx context.Context) error {
 	return st.Publish(ctx)
 }
 
-func (s *Sink) wrap(batch int64, err error) error {
-	return fmt.Errorf("sink %s: batch %d: %w", s.dir, batch, err)
+func (s *Sink) wrap(err error) error {
+	return fmt.Errorf("sink %s: %w", s.dir, err)
 }
 
 // drain reads a batch that is already part of the output.

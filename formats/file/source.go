@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -71,6 +72,7 @@ var (
 	_ connector.Limiter   = (*Source)(nil)
 	_ connector.Hasher    = (*Source)(nil)
 	_ connector.Notifier  = (*Source)(nil)
+	_ connector.Measured  = (*Source)(nil)
 )
 
 // OpenSource opens a stream over files. A *connector.NoFilesError says that its
@@ -196,6 +198,11 @@ func (s *Source) Description() string { return "FileSource[" + s.o.options.Path 
 // Limit implements connector.Limiter.
 func (s *Source) Limit() connector.Limit {
 	return connector.Limit{Files: s.o.options.MaxFiles, Bytes: s.o.options.MaxBytes}
+}
+
+// Metrics implements connector.Measured: how many files wait to be read.
+func (s *Source) Metrics() map[string]string {
+	return map[string]string{"numFilesOutstanding": strconv.Itoa(len(s.pending))}
 }
 
 // Pinned are the choices that keep the columns as they are, for the checkpoint.

@@ -2,16 +2,12 @@ package file
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"path"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -46,7 +42,7 @@ func OpenTable(ctx context.Context, formats Formats, env connector.Env) (*Table,
 	if len(files) == 0 && !isOutput {
 		return nil, o.noFiles()
 	}
-	return t, nil
+	return t, o.addColumns(ctx, files)
 }
 
 // Schema implements connector.Table.
@@ -74,47 +70,12 @@ func (t *Table) Units(ctx context.Context, req connector.ScanRequest) ([]connect
 func (t *Table) list(ctx context.Context) (files []foundFile, isOutput bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	files, isOutput, err = t.published()
+	files, isOutput, err = t.o.published()
 	if err != nil || isOutput {
 		return files, isOutput, err
 	}
 	files, err = t.o.lister.all(ctx)
 	return files, false, err
-}
-
-// published lists an output directory by its manifest; ok is false if it is none.
-func (t *Table) published() (files []foundFile, ok bool, err error) {
-	dir, fsys := t.o.options.Path, t.o.env.FS
-	control := path.Join(dir, controlDir)
-	if info, err := fsys.Stat(control); err != nil || !info.IsDir() {
-		return nil, false, nil
-	}
-	entries, err := readEntries(fsys, path.Join(control, manifestDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.o.lister.warn(control, "%s: its manifest is gone; reading the files that are there", dir)
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	for _, e := range fold(entries) {
-		for _, f := range e.Files {
-			if f.Side != "" || !t.o.lister.accept(f.Path) {
-				continue
-			}
-			name := path.Join(dir, f.Path)
-			info, err := fsys.Stat(name)
-			if err != nil {
-				if isAbsent(err) {
-					t.o.lister.warn(name, "%s is in the manifest but gone, and is skipped", name)
-					continue
-				}
-				return nil, false, err
-			}
-			files = append(files, foundFile{f.Path, connector.FileIdentity{Path: name, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}})
-		}
-	}
-	return files, true, nil
 }
 
 // Files implements connector.FileSet; start and end do not matter.
@@ -207,29 +168,43 @@ func (o *opened) rowCount(files []connector.FileIdentity) (int64, bool) {
 type FileSchema struct {
 	Path   string
 	Schema *arrow.Schema // nil if it says nothing about columns
+	Err    error         // it cannot be read
 }
 
-// Schemas infers the schema of each file apart, for showing differences.
+// Schemas infers the schema of each file apart, for showing differences. A column of its
+// folders has the type it has in the table: one value says little about it.
 func (t *Table) Schemas(ctx context.Context) ([]FileSchema, error) {
 	files, _, err := t.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []FileSchema
-	for _, f := range files {
+	out := make([]FileSchema, len(files))
+	for i, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out[i].Path = f.Path
 		inferred, ok, err := t.o.infer(ctx, []foundFile{f})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		switch {
+		case err != nil:
+			out[i].Err = err
+		case ok:
+			out[i].Schema, _ = withFolders(inferred.Schema, t.folderFields(f))
 		}
-		s := FileSchema{Path: f.Path}
-		if ok {
-			var folders []arrow.Field
-			if t.o.options.Hive {
-				folders = inferFolders([]foundFile{f})
-			}
-			s.Schema, _ = withFolders(inferred.Schema, folders)
-		}
-		out = append(out, s)
 	}
-	return slices.Clip(out), nil
+	return out, nil
+}
+
+// folderFields are the columns that the folders of one file make.
+func (t *Table) folderFields(f foundFile) []arrow.Field {
+	if !t.o.options.Hive {
+		return nil
+	}
+	fields := inferFolders([]foundFile{f})
+	for i := range fields {
+		if at, _ := columnar.Lookup(t.Schema(), fields[i].Name); at >= 0 {
+			fields[i].Type = t.Schema().Field(at).Type
+		}
+	}
+	return fields
 }

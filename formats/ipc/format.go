@@ -37,7 +37,7 @@ const maxSampleFiles = 16
 // Infer widens the columns of the sample's files to their common types. Columns that only
 // later files have come after those of earlier ones.
 func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	var fields []arrow.Field
+	var merged codec.Merged
 	seen := 0
 	for _, file := range files {
 		if seen == maxSampleFiles {
@@ -59,30 +59,12 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 			return codec.Inferred{}, false, &connector.RecordError{File: file.Path, Column: other.name,
 				Reason: other.why + ", for which there is no type; declare the columns you want"}
 		}
-		if fields, err = mergeFields(fields, s, file.Path); err != nil {
+		if err := merged.Add(file.Path, s); err != nil {
 			return codec.Inferred{}, false, err
 		}
 	}
-	return codec.Inferred{Schema: arrow.NewSchema(fields, nil)}, len(fields) > 0, nil
-}
-
-// mergeFields adds the columns of a file to those of the files before it.
-func mergeFields(fields []arrow.Field, s *arrow.Schema, path string) ([]arrow.Field, error) {
-	for _, f := range s.Fields() {
-		i, _ := columnar.Lookup(arrow.NewSchema(fields, nil), f.Name)
-		if i < 0 {
-			fields = append(fields, f)
-			continue
-		}
-		t, ok := columnar.Common(fields[i].Type, f.Type)
-		if !ok {
-			return nil, &connector.RecordError{File: path, Column: f.Name, Reason: fmt.Sprintf(
-				"it is %s here and %s in earlier files; declare the columns you want",
-				columnar.TypeName(f.Type), columnar.TypeName(fields[i].Type))}
-		}
-		fields[i].Type = t
-	}
-	return fields, nil
+	inferred, ok := merged.Inferred()
+	return inferred, ok, nil
 }
 
 // open opens a file and finds its messages. With codec.Drop a damaged file is nil, and
@@ -121,7 +103,7 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	if err := checkColumns(x, schema); err != nil {
+	if err := schema.CheckNames(x.path, x.columnNames()); err != nil {
 		return nil, err
 	}
 	p, err := newPlan(x, schema.Schema, req, f.options.TimeZone)
@@ -141,21 +123,6 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 		return nil, hashAll(ctx, file)
 	}
 	return units, nil
-}
-
-// checkColumns applies the policy for files with columns the source does not have, where
-// the columns were not declared.
-func checkColumns(x *index, schema codec.Columns) error {
-	if schema.Declared || schema.Evolution != codec.EvolveFail {
-		return nil
-	}
-	for _, f := range x.fields {
-		if i, n := columnar.Lookup(schema.Schema, f.name); i < 0 && n == 0 {
-			return &connector.RecordError{File: x.path, Column: f.name, Reason: "the source had no such column when it began; " +
-				"schema_evolution = 'ignore' leaves it out, 'add' takes it in"}
-		}
-	}
-	return nil
 }
 
 // wholeFile decodes every wanted column once.

@@ -37,14 +37,16 @@ func newPlan(x *index, schema *arrow.Schema, req connector.ScanRequest, zone *ti
 	if p.rows <= 0 {
 		p.rows = columnar.DefaultBatchRows
 	}
-	names := x.names()
+	names := codec.NewFields(x.columnNames())
 	for _, f := range p.schema.Fields() {
-		i, _ := columnar.Lookup(names, f.Name)
+		i, err := names.Of(x.path, schema, f.Name)
+		if err != nil {
+			return nil, err
+		}
 		p.from = append(p.from, i)
 		if i < 0 {
 			continue
 		}
-		var err error
 		if x.fields[i].typ == nil {
 			err = errors.New(x.fields[i].why + ", which cannot be read")
 		} else {
@@ -57,13 +59,12 @@ func newPlan(x *index, schema *arrow.Schema, req connector.ScanRequest, zone *ti
 	return p, nil
 }
 
-// names is the columns of the file, whatever their types.
-func (x *index) names() *arrow.Schema {
-	fields := make([]arrow.Field, len(x.fields))
+func (x *index) columnNames() []string {
+	names := make([]string, len(x.fields))
 	for i, f := range x.fields {
-		fields[i] = arrow.Field{Name: f.name, Type: columnar.Null}
+		names[i] = f.name
 	}
-	return arrow.NewSchema(fields, nil)
+	return names
 }
 
 // reader reads some messages of a file.

@@ -48,7 +48,7 @@ const nestedSchema = "id:bigint  actor:struct<id bigint, login varchar, url varc
 func drain(tb testing.TB, f codec.Format, file codec.File, schema *arrow.Schema, req connector.ScanRequest) (rows int64) {
 	tb.Helper()
 	ctx := context.Background()
-	units, err := f.Units(ctx, file, codec.Columns{Schema: schema, CorruptColumn: -1}, req)
+	units, err := f.Units(ctx, file, codec.Columns{Schema: schema, Declared: true, CorruptColumn: -1}, req)
 	if err != nil {
 		tb.Fatal(err)
 	}

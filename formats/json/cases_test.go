@@ -33,7 +33,7 @@ func TestCases(t *testing.T) {
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%v, %v", paths, err)
 		}
-		for _, s := range []codectest.Scan{{}, {SplitBytes: 8}, {SplitBytes: 8, Backwards: true}} {
+		for _, s := range []codectest.Scan{{Declared: true}, {Declared: true, SplitBytes: 8}, {Declared: true, SplitBytes: 8, Backwards: true}} {
 			var got []string
 			for _, p := range paths {
 				rows, err := codectest.Read(t, newFormat(t, Options{}), codectest.Open(t, vfs.OS(), p), columnartest.Schema(t, c.schema), s)
@@ -190,6 +190,7 @@ func FuzzRead(f *testing.F) {
 		}
 		read := func(s codectest.Scan) []string {
 			o := Options{Multiline: variant%4 == 3, Mode: codec.Mode(variant / 4 % 2)}
+			s.Declared = true
 			rows, err := codectest.Read(t, newFormat(t, o), codectest.File(t, "x.json", text), schema, s)
 			if err != nil {
 				t.Fatal(err)
@@ -206,6 +207,33 @@ func FuzzRead(f *testing.F) {
 		}
 		if want, ok := oracle(text); ok && !slices.Equal(whole, want) && len(whole)+len(want) > 0 {
 			t.Fatalf("%q, jsontext has %q", whole, want)
+		}
+	})
+}
+
+// FuzzInfer reads anything with the columns found in it: whatever the sample has seen
+// whole fits, and has no other keys.
+func FuzzInfer(f *testing.F) {
+	for i, s := range []string{
+		`{"a":1,"b":{"c":[1,2.5]},"d":"2024-01-01"}` + "\n" + `{"b":{"c":[],"x":null},"A":true}`,
+		"[{\"a\":1},\n{\"a\":\"x\"}]", `{"a":1} 7 {"a":`, "\"a\":12\n{\"\\u0061\":1,\"\\ud800\":2}",
+	} {
+		f.Add([]byte(s), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, variant uint8) {
+		o := Options{Multiline: variant%2 == 1, Mode: codec.Mode(variant / 2 % 2)}
+		file := codectest.File(t, "x.json", text)
+		inferred, ok, err := newFormat(t, o).Infer(t.Context(), []codec.File{file})
+		if err != nil || !ok {
+			return
+		}
+		for _, f := range inferred.Schema.Fields() {
+			if !Readable(f.Type) {
+				return
+			}
+		}
+		if _, err := codectest.Read(t, newFormat(t, o), file, inferred.Schema, codectest.Scan{}); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

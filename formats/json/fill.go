@@ -73,6 +73,14 @@ func (n *node) length() int {
 	return len(n.filled.valid)
 }
 
+// nulls is how many rows of the batch are null.
+func (n *node) nulls() int {
+	if n.kind == leaf {
+		return n.column.Nulls()
+	}
+	return n.filled.nulls
+}
+
 // cut drops the rows of the batch from the given one on.
 func (n *node) cut(rows int) {
 	if n.kind == leaf {

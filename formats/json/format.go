@@ -28,6 +28,9 @@ func New(opts Options) (codec.Format, error) {
 
 func (f *format) Name() string { return "json" }
 
+// ExactNames implements codec.ExactNames.
+func (f *format) ExactNames() {}
+
 // CorruptColumn implements codec.CorruptColumn.
 func (f *format) CorruptColumn() string { return f.opts.CorruptColumn }
 
@@ -57,6 +60,7 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	if err != nil {
 		return nil, err
 	}
+	sc.drift = codec.NewDrift(file, schema, len(ranges))
 	units := make([]connector.Unit, len(ranges))
 	for i, r := range ranges {
 		units[i] = &unit{scan: sc, r: r}

@@ -64,6 +64,7 @@ type node struct {
 	ends     []int32 // of a list or map: rows of the elements up to the end of each row
 	keys     []key   // of an object
 	index    map[string]int32
+	admit    func(key string) bool // whether a key that is not known may be there; nil: any may
 	filled   frame
 }
 
@@ -74,7 +75,8 @@ type key struct {
 	next   int32  // the key that followed last time
 }
 
-// Key 0 stands for the beginning of the object, and for keys beyond maxKeys.
+// Key 0 stands for the beginning of the object, and for keys that nobody asked for and
+// that came when maxKeys were known.
 const (
 	noKey   = 0
 	maxKeys = 4096
@@ -130,9 +132,6 @@ func (n *node) learn() {
 
 // addKey makes name known and expects it after the key added before it.
 func (n *node) addKey(name string, target *node) int32 {
-	if len(n.keys) == maxKeys {
-		return noKey
-	}
 	k := int32(len(n.keys))
 	n.keys[k-1].next = k
 	n.keys = append(n.keys, key{quoted: string(columnar.AppendJSONString(nil, name)) + ":", node: target})
@@ -318,7 +317,7 @@ func (s *scanner) findKey(n *node, p int) (k int32, end int, ok bool) {
 		}
 	}
 	k, ok = n.index[string(name)]
-	if !ok {
+	if !ok && (n.admit == nil || n.admit(string(name))) && len(n.keys) < maxKeys {
 		k = n.addKey(string(name), nil)
 	}
 	return k, p + 1, true

@@ -18,15 +18,17 @@ type Options struct {
 	Mode            codec.Mode
 	CorruptColumn   string
 	Compression     codec.Compression
+	// CompressionLevel of written files: 0 is the usual one (see codec.MaxLevel).
+	CompressionLevel int
 	// Location is the clock of timestamps without a zone; nil is UTC.
 	Location *time.Location
 }
 
-// Keys are the options ParseOptions takes.
-func Keys() []string { return connector.Names((&Options{}).keys()) }
+// Keys are the options ParseOptions takes for reading.
+func Keys() []string { return codec.ReadNames((&Options{}).keys()) }
 
 // WriteKeys are those that mean something when writing.
-func WriteKeys() []string { return []string{"compression"} }
+func WriteKeys() []string { return []string{"compression", "compression_level"} }
 
 func (o *Options) keys() []connector.Key {
 	var byName bool // keys are always found by name
@@ -38,6 +40,7 @@ func (o *Options) keys() []connector.Key {
 		codec.ModeKey(&o.Mode),
 		connector.TextKey("corrupt_column", &o.CorruptColumn),
 		codec.CompressionKey(&o.Compression),
+		codec.LevelKey(&o.CompressionLevel),
 		connector.BoolKey("union_by_name", &byName),
 	}
 }

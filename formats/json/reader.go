@@ -36,6 +36,7 @@ type scan struct {
 	schema  *arrow.Schema
 	// checkAll: columns nobody asked for are read too, for what is wrong with them.
 	checkAll bool
+	drift    *codec.Drift
 }
 
 func (f *format) newScan(file codec.File, columns codec.Columns, req connector.ScanRequest) (*scan, error) {
@@ -92,6 +93,15 @@ type reader struct {
 	out     []*node // of wanted, in order
 	hidden  []*node // read only for what is wrong with them
 	corrupt *node
+	places  []int // in the source, by child of root
+
+	// later is an error of a record behind those of the chunk, which may have their own.
+	later error
+
+	// stranger is the first key of the record being scanned that is no column, if it is
+	// strange.
+	stranger string
+	strange  bool
 
 	// The records of the chunk.
 	start, end []int
@@ -125,6 +135,7 @@ func (r *reader) plant() error {
 		}
 		n.parent = r.root
 		r.root.children = append(r.root.children, n)
+		r.places = append(r.places, c)
 		return n, nil
 	}
 	for _, c := range r.wanted {
@@ -149,7 +160,28 @@ func (r *reader) plant() error {
 		}
 	}
 	r.root.learn()
+	if r.columns.Checked() {
+		r.guard()
+	}
 	return nil
+}
+
+// guard takes note of keys that are no columns of the source.
+func (r *reader) guard() {
+	for _, f := range r.columns.Schema.Fields() {
+		if _, ok := r.root.index[f.Name]; !ok {
+			r.root.addKey(f.Name, nil)
+		}
+	}
+	r.root.admit = func(key string) bool {
+		if r.columns.IsElsewhere(key) {
+			return true
+		}
+		if !r.strange {
+			r.strange, r.stranger = true, key
+		}
+		return false
+	}
 }
 
 func (r *reader) Schema() *arrow.Schema { return r.schema }
@@ -166,12 +198,12 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		if err := r.cut(min(chunkRows, r.req.BatchRows-r.rows)); err != nil {
 			return nil, r.fail(r.explain(err))
 		}
-		if err := r.fill(); err != nil {
+		if err := cmp.Or(r.fill(), r.later); err != nil {
 			return nil, r.fail(err)
 		}
 	}
 	if r.rows == 0 {
-		if err := r.in.Finish(); err != nil {
+		if err := cmp.Or(r.in.Finish(), r.drift.Done()); err != nil {
 			return nil, r.fail(err)
 		}
 		return nil, r.fail(io.EOF)
@@ -196,9 +228,11 @@ func (r *reader) cut(most int) error {
 		switch {
 		case isBad:
 		case isObject:
+			r.strange = false
 			end, ok = r.rec.object(r.root, p)
 		default:
 			end, ok = r.rec.skip(p)
+			ok = ok && r.rec.mayFollow(end)
 		}
 		if !isBad && r.rec.unfinished(end) && !(ok && isObject) {
 			r.root.truncate(len(r.start))
@@ -216,11 +250,18 @@ func (r *reader) cut(most int) error {
 			r.root.truncate(len(r.start))
 			end = r.rec.broken(p)
 		}
-		if ok && isObject {
+		switch {
+		case ok && isObject && r.strange:
+			r.root.truncate(len(r.start))
+			r.later = r.columns.Unknown(r.file.Path, r.line(p), r.stranger)
+			return nil
+		case ok && isObject:
 			r.start = append(r.start, p)
 			r.end = append(r.end, end)
-		} else if err := r.malformed(p, end); err != nil {
-			return err
+		default:
+			if r.later = r.malformed(p, end); r.later != nil {
+				return nil
+			}
 		}
 	}
 	return nil
@@ -253,7 +294,17 @@ func (r *reader) fill() error {
 		return nil
 	}
 	buf := r.rec.buf
-	r.root.flushChildren(buf, r.report)
+	for i, c := range r.root.children {
+		rows, nulls := c.length(), c.nulls()
+		wrong := 0
+		c.flush(buf, func(n *node, row int32) {
+			if n == c {
+				wrong++
+			}
+			r.report(n, row)
+		})
+		r.drift.See(r.places[i], c.length()-rows-(c.nulls()-nulls), wrong)
+	}
 	if len(r.problems) > 0 {
 		var err error
 		if kept, err = r.handleProblems(); err != nil {

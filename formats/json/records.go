@@ -2,6 +2,7 @@ package json
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidemill/tidemill/formats/codec"
 )
@@ -165,6 +166,19 @@ func (r *records) punctuation(p int) bool {
 	}
 	r.pos++
 	return true
+}
+
+// mayFollow says whether a record that is no object can end at end: behind it stands
+// nothing, or the beginning of another one. Else it is part of a broken one, such as an
+// object that lost its bracket.
+func (r *records) mayFollow(end int) bool {
+	if r.inArray {
+		return true
+	}
+	for end < r.stop && (r.buf[end] == ' ' || r.buf[end] == '\t' || r.buf[end] == '\r') {
+		end++
+	}
+	return end >= r.stop || r.buf[end] == '\n' || strings.IndexByte("{[\"-0123456789tfn", r.buf[end]) >= 0
 }
 
 // lineOf is where the line begins whose first byte other than blanks is at p.

@@ -63,6 +63,9 @@ func (v *Values) Type() arrow.DataType { return v.root.dt }
 // Len is the number of rows so far.
 func (v *Values) Len() int { return v.root.length() }
 
+// Nulls is how many of them are null.
+func (v *Values) Nulls() int { return v.root.nulls() }
+
 // TextBytes is the size of all texts so far.
 func (v *Values) TextBytes() int { return v.root.textBytes() }
 

@@ -32,7 +32,7 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, _ codec.WriterOpti
 		key = columnar.AppendJSONString(key, field.Name)
 		jw.keys = append(jw.keys, append(key, ':'))
 	}
-	out, err := codec.NewTextWriter(w, f.opts.Compression)
+	out, err := codec.NewTextWriter(w, f.opts.Compression, f.opts.CompressionLevel)
 	jw.out = out
 	return jw, err
 }

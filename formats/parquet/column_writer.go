@@ -22,6 +22,7 @@ type leafWriter struct {
 	kind     statKind
 
 	wanted      Compression // what the file asks for
+	level       int         // of it
 	compression Compression // of this chunk
 	decided     bool        // compression is final for this chunk
 

@@ -15,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress/brotli"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/tidemill/tidemill/formats/codec"
 )
 
 var errDamaged = errors.New("the compressed data of a page is damaged")
@@ -143,15 +145,21 @@ func decompressZstd(dst, src []byte) error {
 	return err
 }
 
-// zstdEncoder is shared: EncodeAll may be called by many goroutines.
-var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false))
-})
+// zstdEncoders are shared, one a level: EncodeAll may be called by many goroutines.
+var zstdEncoders sync.Map
 
-var gzipWriters sync.Pool
+func zstdEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	make1, _ := zstdEncoders.LoadOrStore(level, sync.OnceValues(func() (*zstd.Encoder, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false))
+	}))
+	return make1.(func() (*zstd.Encoder, error))()
+}
+
+// gzipWriters are kept for the next page, by level.
+var gzipWriters [gzip.BestCompression + 1]sync.Pool
 
 // compressPage appends the compressed form of src to dst.
-func (c Compression) compressPage(dst, src []byte) ([]byte, error) {
+func (c Compression) compressPage(dst, src []byte, level int) ([]byte, error) {
 	switch c {
 	case Snappy:
 		at := len(dst)
@@ -159,18 +167,22 @@ func (c Compression) compressPage(dst, src []byte) ([]byte, error) {
 		room := dst[at:cap(dst)]
 		return dst[:at+len(s2.EncodeSnappy(room, src))], nil
 	case Zstd:
-		e, err := zstdEncoder()
+		e, err := zstdEncoder(codec.ZstdLevel(level))
 		if err != nil {
 			return nil, err
 		}
 		return e.EncodeAll(src, dst), nil
 	case Gzip:
 		var out bytes.Buffer
-		w, ok := gzipWriters.Get().(*gzip.Writer)
+		level = min(level, gzip.BestCompression)
+		w, ok := gzipWriters[level].Get().(*gzip.Writer)
 		if !ok {
-			w = gzip.NewWriter(&out)
+			var err error
+			if w, err = gzip.NewWriterLevel(&out, codec.GzipLevel(level)); err != nil {
+				return nil, err
+			}
 		}
-		defer gzipWriters.Put(w)
+		defer gzipWriters[level].Put(w)
 		w.Reset(&out)
 		if _, err := w.Write(src); err != nil {
 			return nil, err

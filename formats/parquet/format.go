@@ -38,7 +38,7 @@ const maxSampleFiles = 16
 // Infer widens the columns of the sample's footers to their common types. Columns
 // that only later files have come after those of earlier ones.
 func (f *parquetFormat) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	var fields []arrow.Field
+	var merged codec.Merged
 	seen := 0
 	for _, file := range files {
 		if seen == maxSampleFiles {
@@ -59,30 +59,12 @@ func (f *parquetFormat) Infer(ctx context.Context, files []codec.File) (codec.In
 		if err != nil {
 			return codec.Inferred{}, false, damaged(m.path, err)
 		}
-		if fields, err = mergeFields(fields, s, m.path); err != nil {
+		if err := merged.Add(m.path, s); err != nil {
 			return codec.Inferred{}, false, err
 		}
 	}
-	return codec.Inferred{Schema: arrow.NewSchema(fields, nil)}, len(fields) > 0, nil
-}
-
-// mergeFields adds the columns of a file to those of the files before it.
-func mergeFields(fields []arrow.Field, s *arrow.Schema, path string) ([]arrow.Field, error) {
-	for _, f := range s.Fields() {
-		i, _ := columnar.Lookup(arrow.NewSchema(fields, nil), f.Name)
-		if i < 0 {
-			fields = append(fields, f)
-			continue
-		}
-		t, ok := columnar.Common(fields[i].Type, f.Type)
-		if !ok {
-			return nil, &connector.RecordError{File: path, Column: f.Name, Reason: fmt.Sprintf(
-				"it is %s here and %s in earlier files; declare the columns you want",
-				columnar.TypeName(f.Type), columnar.TypeName(fields[i].Type))}
-		}
-		fields[i].Type = t
-	}
-	return fields, nil
+	inferred, ok := merged.Inferred()
+	return inferred, ok, nil
 }
 
 // open reads the footer of a file. With codec.Drop a damaged file is nil, and counted.
@@ -115,7 +97,11 @@ func (f *parquetFormat) Units(ctx context.Context, file codec.File, schema codec
 		return nil, err
 	}
 	setHash(file.Hash, file.Size, m.hash)
-	if err := checkColumns(m, schema); err != nil {
+	names := make([]string, len(m.root.children))
+	for i, c := range m.root.children {
+		names[i] = c.name
+	}
+	if err := schema.CheckNames(m.path, names); err != nil {
 		return nil, err
 	}
 	p, err := f.plan(m, schema.Schema, req)
@@ -159,21 +145,6 @@ func setHash(h *codec.ContentHash, size int64, sum xxh3.Uint128) {
 	for i := range (size + codec.HashBlock - 1) / codec.HashBlock {
 		h.Set(int(i), sum)
 	}
-}
-
-// checkColumns applies the policy for files with columns the source does not have,
-// where the columns were not declared.
-func checkColumns(m *fileMeta, schema codec.Columns) error {
-	if schema.Declared || schema.Evolution != codec.EvolveFail {
-		return nil
-	}
-	for _, c := range m.root.children {
-		if i, n := columnar.Lookup(schema.Schema, c.name); i < 0 && n == 0 {
-			return &connector.RecordError{File: m.path, Column: c.name, Reason: "the source had no such column when it began; " +
-				"schema_evolution = 'ignore' leaves it out, 'add' takes it in"}
-		}
-	}
-	return nil
 }
 
 // wholeFile decodes every column once; bad says in what way the file is damaged.
@@ -292,7 +263,7 @@ func RowCount(file codec.File) (int64, error) {
 
 func (f *parquetFormat) NewWriter(w io.Writer, schema *arrow.Schema, opts codec.WriterOptions) (codec.Writer, error) {
 	return NewFileWriter(w, schema, WriterConfig{
-		Compression: f.options.Compression, RowGroupRows: f.options.RowGroupRows,
+		Compression: f.options.Compression, Level: f.options.CompressionLevel, RowGroupRows: f.options.RowGroupRows,
 		Metadata: opts.Metadata,
 	})
 }

@@ -2,12 +2,11 @@ package parquet
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // Compression is the codec of a written file's pages.
@@ -32,6 +31,8 @@ type Options struct {
 	TimeZone *time.Location
 	// Compression of written files.
 	Compression Compression
+	// CompressionLevel of zstd and gzip: 0 is the usual one (see codec.MaxLevel).
+	CompressionLevel int
 	// RowGroupRows is how many rows a row group of a written file has at most; 0 is
 	// DefaultRowGroupRows.
 	RowGroupRows int
@@ -47,68 +48,46 @@ func (o Options) Validate() error {
 		return fmt.Errorf("mode %d is unknown", o.Mode)
 	case o.Compression > Gzip:
 		return fmt.Errorf("compression %d is unknown", o.Compression)
+	case o.CompressionLevel < 0 || o.CompressionLevel > codec.MaxLevel:
+		return fmt.Errorf("compression_level is %d, it must be from 1 to %d", o.CompressionLevel, codec.MaxLevel)
 	case o.RowGroupRows < 0:
 		return fmt.Errorf("row_group_rows is %d, it must be positive", o.RowGroupRows)
 	}
 	return nil
 }
 
-// Keys are the option names ParseOptions knows.
-func Keys() []string { return []string{"mode", "compression", "row_group_rows", "time_zone"} }
-
-// ParseOptions decodes options given as text (SQL, command line). An unknown key is
-// an error that names the nearest known one.
+// ParseOptions decodes options given as text (SQL, command line). An unknown key or a text
+// that is none of its values is a *connector.OptionError.
 func ParseOptions(options map[string]string) (Options, error) {
 	var o Options
-	for key, value := range options {
-		var err error
-		switch strings.ToLower(key) {
-		case "mode":
-			o.Mode, err = parseMode(value)
-		case "compression":
-			o.Compression, err = parseCompression(value)
-		case "row_group_rows":
-			o.RowGroupRows, err = strconv.Atoi(value)
-			if err != nil || o.RowGroupRows <= 0 {
-				err = fmt.Errorf("row_group_rows is %q, it must be a positive number", value)
-			}
-		case "time_zone":
-			o.TimeZone, err = time.LoadLocation(value)
-			if err != nil {
-				err = fmt.Errorf("time_zone %q is unknown", value)
-			}
-		default:
-			err = fmt.Errorf("unknown option %q of format parquet%s", key, columnar.DidYouMean(key, Keys()))
-		}
-		if err != nil {
-			return Options{}, err
-		}
-	}
-	return o, nil
+	rows := int64(0)
+	err := connector.Decode(options,
+		codec.ModeKey(&o.Mode),
+		connector.FuncKey("time_zone", "the name of a time zone", func(text string) (err error) {
+			o.TimeZone, err = time.LoadLocation(text)
+			return err
+		}),
+		connector.FuncKey("compression", "a compression", func(text string) error {
+			return o.Compression.parse(text)
+		}),
+		codec.LevelKey(&o.CompressionLevel),
+		connector.IntKey("row_group_rows", &rows, 1))
+	o.RowGroupRows = int(rows)
+	return o, err
 }
 
-func parseMode(text string) (codec.Mode, error) {
-	switch strings.ToLower(text) {
-	case "permissive":
-		return codec.Permissive, nil
-	case "drop":
-		return codec.Drop, nil
-	case "fail":
-		return codec.Fail, nil
-	}
-	return 0, fmt.Errorf("mode is %q, it must be permissive, drop or fail", text)
-}
-
-func parseCompression(text string) (Compression, error) {
+func (c *Compression) parse(text string) error {
 	switch strings.ToLower(text) {
 	case "snappy", "auto", "":
-		return Snappy, nil
+		*c = Snappy
 	case "none", "uncompressed":
-		return Uncompressed, nil
+		*c = Uncompressed
 	case "zstd", "zst":
-		return Zstd, nil
+		*c = Zstd
 	case "gzip", "gz":
-		return Gzip, nil
+		*c = Gzip
+	default:
+		return fmt.Errorf("it takes snappy, zstd, gzip or none")
 	}
-	return 0, fmt.Errorf("compression is %q, for parquet it must be snappy, zstd, gzip or none", text)
+	return nil
 }

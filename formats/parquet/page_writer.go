@@ -169,7 +169,7 @@ func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
 // numbers) are slow to decompress; if a chunk's first page is of that kind the whole
 // chunk is stored as it is.
 func (w *leafWriter) pack(body []byte) (err error) {
-	if w.packed, err = w.compression.compressPage(w.packed[:0], body); err != nil {
+	if w.packed, err = w.compression.compressPage(w.packed[:0], body, w.level); err != nil {
 		return err
 	}
 	if !w.decided && w.compression == Snappy && len(w.packed) > len(body)-len(body)/5 {

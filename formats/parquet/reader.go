@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -34,8 +35,21 @@ type scanPlan struct {
 // positions in want; nil is all.
 func newScanPlan(m *fileMeta, want *arrow.Schema, columns []int) (*scanPlan, error) {
 	p := &scanPlan{meta: m, schema: columnar.Select(want, columns)}
+	names := make([]string, len(m.root.children))
+	for i, c := range m.root.children {
+		names[i] = c.name
+	}
+	fields := codec.NewFields(names)
 	for _, f := range p.schema.Fields() {
-		c, err := planColumn(m.root.find(f.Name), f.Name, f.Type)
+		at, err := fields.Of(m.path, want, f.Name)
+		if err != nil {
+			return nil, err
+		}
+		var n *node
+		if at >= 0 {
+			n = m.root.children[at]
+		}
+		c, err := planColumn(n, f.Name, f.Type)
 		if err != nil {
 			return nil, &connector.RecordError{File: m.path, Column: f.Name, Reason: err.Error(), Err: err}
 		}

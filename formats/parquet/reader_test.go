@@ -482,11 +482,12 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, c := range []struct{ key, value, want string }{
-		{"compresion", "zstd", `unknown option "compresion" of format parquet; did you mean compression?`},
-		{"compression", "lzo", `compression is "lzo", for parquet it must be snappy, zstd, gzip or none`},
-		{"row_group_rows", "0", `row_group_rows is "0", it must be a positive number`},
-		{"mode", "x", `mode is "x", it must be permissive, drop or fail`},
-		{"time_zone", "Mars/Base", `time_zone "Mars/Base" is unknown`},
+		{"compresion", "zstd", `option compresion: there is no such option; did you mean compression?`},
+		{"compression", "lzo", `option compression = "lzo": it takes snappy, zstd, gzip or none`},
+		{"compression_level", "23", `option compression_level = "23": it takes a number from 1, fast, to 22, small`},
+		{"row_group_rows", "0", `option row_group_rows = "0": it takes an integer of at least 1`},
+		{"mode", "x", `option mode = "x": it takes permissive, drop or fail`},
+		{"time_zone", "Mars/Base", `option time_zone = "Mars/Base": unknown time zone Mars/Base`},
 	} {
 		if _, err := ParseOptions(map[string]string{c.key: c.value}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)

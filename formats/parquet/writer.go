@@ -21,6 +21,7 @@ import (
 // WriterConfig says how a file is written; the zero value works.
 type WriterConfig struct {
 	Compression  Compression
+	Level        int               // of zstd and gzip; 0 is the usual one
 	RowGroupRows int               // at most so many rows a row group; 0 is DefaultRowGroupRows
 	NoDictionary bool              // never dictionary-encode
 	Metadata     map[string]string // key/value metadata of the footer
@@ -72,7 +73,7 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWrit
 	}
 	f.elements, f.leaves = s.elements, s.leaves
 	for _, l := range f.leaves {
-		l.wanted, l.noDict = o.Compression, o.NoDictionary
+		l.wanted, l.level, l.noDict = o.Compression, o.Level, o.NoDictionary
 		l.begin()
 	}
 	return f, f.write(magic)

@@ -22,19 +22,22 @@ type Options struct {
 	Encoding    codec.Encoding
 	Mode        codec.Mode
 	Compression codec.Compression
+	// CompressionLevel of written files: 0 is the usual one (see codec.MaxLevel).
+	CompressionLevel int
 }
 
 // Keys are the options ParseOptions takes.
-func Keys() []string { return connector.Names((&Options{}).keys()) }
+func Keys() []string { return codec.ReadNames((&Options{}).keys()) }
 
 // WriteKeys are those that mean something when writing.
-func WriteKeys() []string { return []string{"compression"} }
+func WriteKeys() []string { return []string{"compression", "compression_level"} }
 
 func (o *Options) keys() []connector.Key {
 	return []connector.Key{
 		codec.EncodingKey(&o.Encoding),
 		codec.ModeKey(&o.Mode),
 		codec.CompressionKey(&o.Compression),
+		codec.LevelKey(&o.CompressionLevel),
 	}
 }
 

@@ -17,7 +17,7 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, _ codec.WriterOpti
 	if schema.NumFields() != 1 || schema.Field(0).Type.ID() != arrow.STRING && schema.Field(0).Type.ID() != arrow.BINARY {
 		return nil, fmt.Errorf("a text file takes one column of type VARCHAR, not %s", columnar.SchemaString(schema))
 	}
-	out, err := codec.NewTextWriter(w, f.opts.Compression)
+	out, err := codec.NewTextWriter(w, f.opts.Compression, f.opts.CompressionLevel)
 	return &writer{out}, err
 }
 

@@ -35,7 +35,7 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 	groups := state.TableSchema{Name: groupsTable, Key: keys, Order: order}
 	var names []string
 	for _, n := range a.Aggs {
-		names = append(names, unqualified(n.Expr))
+		names = append(names, Unqualified(n.Expr))
 	}
 	names = uniqueNames(names)
 	o.spec.Operator = o.name
@@ -100,10 +100,10 @@ func keyFields(a *logical.Aggregate) []arrow.Field {
 func aggregateText(a *logical.Aggregate) string {
 	var keys, aggs []string
 	for _, k := range a.Keys {
-		keys = append(keys, unqualified(k.Expr)+" "+columnar.TypeName(k.Expr.Type()))
+		keys = append(keys, Unqualified(k.Expr)+" "+columnar.TypeName(k.Expr.Type()))
 	}
 	for _, g := range a.Aggs {
-		text := unqualified(g.Expr)
+		text := Unqualified(g.Expr)
 		for _, arg := range g.Expr.(*expr.Agg).Args {
 			text += " of " + columnar.TypeName(arg.Type())
 		}
@@ -112,9 +112,9 @@ func aggregateText(a *logical.Aggregate) string {
 	return "keys=[" + strings.Join(keys, ", ") + "] aggs=[" + strings.Join(aggs, ", ") + "]"
 }
 
-// unqualified prints an expression without table names, so that an alias in the query
+// Unqualified prints an expression without table names, so that an alias in the query
 // may change.
-func unqualified(e expr.Expr) string {
+func Unqualified(e expr.Expr) string {
 	plain, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
 		if c, ok := x.(*expr.Column); ok && c.Qualifier != "" {
 			n := *c

@@ -32,8 +32,8 @@ func describeDistinct(d *logical.Distinct, mode connector.OutputMode) (*Operator
 	marks := logical.EventTimes(d.Input)
 	var names, text []string
 	for i, e := range d.On {
-		names = append(names, unqualified(e))
-		text = append(text, unqualified(e)+" "+columnar.TypeName(e.Type()))
+		names = append(names, Unqualified(e))
+		text = append(text, Unqualified(e)+" "+columnar.TypeName(e.Type()))
 		if c, ok := e.(*expr.Column); ok && !d.WithinWatermark {
 			if m, ok := marks[c.ID]; ok {
 				t.Order = state.Order{By: state.ByKeyColumn, Column: i}
@@ -101,8 +101,16 @@ func planDistinct(pl *physical.Planner, d *logical.Distinct, inst *Instance) (ph
 	if p.program, err = eval.Compile(in.Schema(), keys...); err != nil {
 		return nil, err
 	}
-	p.input, err = physical.NewExchange(in, keys...)
-	return p, err
+	if p.input, err = physical.NewExchange(in, keys...); err != nil {
+		return nil, err
+	}
+	if !pl.WantsOrder() || pl.WantsOrdinal() {
+		return p, nil
+	}
+	// The shards' rows lie between each other's.
+	last := p.schema.NumFields() - 1
+	arrived := &expr.Ref{Index: last, Name: p.schema.Field(last).Name, DataType: columnar.Int64}
+	return physical.NewSort(p, []logical.SortKey{{Expr: arrived}})
 }
 
 // Dedupe gives the first row, in order of arrival, of every key not seen before. Each

@@ -31,7 +31,7 @@ func describeGroups(m *logical.MapGroups, mode connector.OutputMode) (*Operator,
 	o := &Operator{node: m, name: m.State, kind: spec.Verb, mode: mode}
 	keys := make([]string, len(m.Keys))
 	for i, k := range m.Keys {
-		keys[i] = unqualified(k.Expr) + " " + columnar.TypeName(k.Expr.Type())
+		keys[i] = Unqualified(k.Expr) + " " + columnar.TypeName(k.Expr.Type())
 	}
 	o.text = fmt.Sprintf("keys=[%s] mode=%s timers=%s", strings.Join(keys, ", "), spec.Mode, spec.Time)
 	tables, err := groupTables(spec, keyColumns(m))

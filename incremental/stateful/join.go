@@ -214,7 +214,7 @@ func nameOf(e expr.Expr) string {
 	if c, ok := e.(*expr.Column); ok {
 		return c.Name
 	}
-	return unqualified(e)
+	return Unqualified(e)
 }
 
 // lateColumn is the column of a side by which its rows are judged late: that of the key

@@ -59,7 +59,7 @@ func lateFilter(in physical.Plan, time expr.Expr, offset int64, inst *Instance, 
 
 // lateReason says why rows were late.
 func lateReason(judged expr.Expr, offset int64) string {
-	what := unqualified(judged)
+	what := Unqualified(judged)
 	if offset != 0 {
 		what = fmt.Sprintf("%s + %s", what, microseconds(offset))
 	}

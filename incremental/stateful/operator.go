@@ -68,7 +68,10 @@ func windowsBelow(n logical.Node) string {
 // unqualifiedWindow prints a window without table names.
 func unqualifiedWindow(w *logical.Window) string {
 	plain := *w
-	plain.Time = &expr.Name{Name: unqualified(w.Time)}
+	plain.Time = &expr.Name{Name: Unqualified(w.Time)}
+	if w.IsSession() {
+		plain.Spec.Gap = &expr.Name{Name: Unqualified(w.Spec.Gap)}
+	}
 	return plain.String()
 }
 
@@ -93,7 +96,11 @@ func describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Plan, error) {
 	switch x := n.(type) {
 	case *logical.Aggregate:
-		return planAggregate(pl, x, inst)
+		p, err := planAggregate(pl, x, inst)
+		if err != nil || !pl.WantsOrder() {
+			return p, err
+		}
+		return inKeyOrder(x, p)
 	case *logical.Distinct:
 		return planDistinct(pl, x, inst)
 	case *logical.Limit:
@@ -104,6 +111,25 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 		return planGroups(pl, x, inst)
 	}
 	return nil, fmt.Errorf("bug: %s keeps no state", n)
+}
+
+// inKeyOrder gives the groups of a batch in the order of their event times, then of their
+// other keys: which shard keeps them, and since when, is no order to count rows by.
+func inKeyOrder(a *logical.Aggregate, p physical.Plan) (physical.Plan, error) {
+	marks := logical.EventTimes(a)
+	var times, others []logical.SortKey
+	for i, c := range a.Schema().Columns[:len(a.Keys)] {
+		key := logical.SortKey{Expr: &expr.Ref{Index: i, Name: c.Name, DataType: c.DataType, Null: true}, NullsFirst: true}
+		if _, ok := marks[c.ID]; ok {
+			times = append(times, key)
+		} else {
+			others = append(others, key)
+		}
+	}
+	if len(a.Keys) == 0 {
+		return p, nil
+	}
+	return physical.NewSort(p, append(times, others...))
 }
 
 // Name is the stable name.
@@ -161,6 +187,7 @@ type Instance struct {
 	watermarks Watermarks
 
 	late, updated, removed, duplicates atomic.Int64
+	gapless                            atomic.Int64 // rows that a session window had no gap for
 	updateNanos, removeNanos           atomic.Int64
 	commitTime                         time.Duration
 
@@ -200,6 +227,9 @@ func (i *Instance) Metrics() Metrics {
 	}
 	if _, ok := i.op.node.(*logical.Distinct); ok {
 		m.Custom = map[string]int64{"numDroppedDuplicateRows": i.duplicates.Load()}
+	}
+	if n := i.gapless.Load(); n > 0 {
+		m.Custom = map[string]int64{"numRowsDroppedByGap": n}
 	}
 	return m
 }

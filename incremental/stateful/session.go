@@ -87,7 +87,7 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 		names = append(names, k.Name)
 	}
 	for _, n := range a.Aggs {
-		names = append(names, unqualified(n.Expr))
+		names = append(names, Unqualified(n.Expr))
 	}
 	names = uniqueNames(append(names, sessionStart, sessionEnd))
 	t := state.TableSchema{
@@ -127,6 +127,7 @@ func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst
 	if err != nil {
 		return nil, err
 	}
+	countGapless(in, inst)
 	schema := a.Input.Schema()
 	others := s.others(a)
 	grouped := append(slices.Clone(others), expr.Pass(s.start), expr.Pass(s.end))
@@ -162,6 +163,17 @@ func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst
 		}
 	}
 	return &SessionSave{input: below, spec: spec, inst: inst, keys: len(others), output: sessionOutput(a, s), schema: a.Schema().Arrow()}, nil
+}
+
+// countGapless counts the rows whose gap makes no session.
+func countGapless(p physical.Plan, inst *Instance) {
+	if w, ok := p.(*physical.Window); ok && w.Spec.Gap != nil {
+		w.Dropped = func(rows int64) { inst.gapless.Add(rows) }
+		return
+	}
+	for _, c := range p.Children() {
+		countGapless(c, inst)
+	}
 }
 
 // sessionOutput says for each key of the aggregate which column of the state it is: the

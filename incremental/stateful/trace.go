@@ -64,9 +64,11 @@ func (l *LateRows) trace(n logical.Node) trace {
 		l.scans = append(l.scans, s)
 		numbered := &Numbered{input: x, number: int64(len(l.scans) - 1), scan: hiddenColumn(scanName), row: hiddenColumn(rowName)}
 		return trace{numbered, numbered.scan, numbered.row}
-	case *logical.Filter, *logical.Alias, *logical.Watermark, *logical.Window, *logical.Expand, *logical.Unnest:
-		t := l.trace(n.Children()[0])
-		t.node = n.WithChildren([]logical.Node{t.node})
+	case *logical.Filter, *logical.Alias, *logical.Watermark, *logical.Window, *logical.Expand, *logical.Unnest, *logical.AsofJoin:
+		children := slices.Clone(n.Children())
+		t := l.trace(children[0])
+		children[0] = t.node
+		t.node = n.WithChildren(children)
 		return t
 	case *logical.Project:
 		t := l.trace(x.Input)

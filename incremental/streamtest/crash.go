@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -30,15 +31,21 @@ type Scenario struct {
 	// Sink is that of World: "" for memory, noop, or a format of files.
 	Sink        string
 	SinkOptions map[string]string
-	Shards      int
-	Steps       []Step
+	// Keep are the rows kept beside the output: late, bad.
+	Keep   []string
+	Shards int
+	Steps  []Step
+	// Hours says that the clock shows whole hours: what a query makes of the time does not
+	// depend on how often it was started.
+	Hours bool
 	// Wrap is that of World.
 	Wrap func(plan logical.Node) (logical.Node, error)
 }
 
-// Step drops files, then runs the query until there is nothing left to do; Restart
-// stops and starts it before that.
+// Step moves the clock and drops files, then runs the query until there is nothing left
+// to do; Restart stops and starts it before that.
 type Step struct {
+	Clock   time.Duration
 	Files   map[string]string
 	Restart bool
 }
@@ -102,6 +109,9 @@ func CrashEverywhere(t *testing.T, s Scenario, f Faults) {
 		t.Fatal(err)
 	}
 	rnd := rand.New(rand.NewPCG(f.Seed, uint64(calls)))
+	if s.Sink != "noop" && strings.Count(want.output, "\n") < 2 {
+		t.Fatalf("%s gives no rows, so that none could be lost", s.Name)
+	}
 	tried := 0
 	for k := range calls {
 		for _, fault := range faultsAt(k) {
@@ -124,7 +134,10 @@ func CrashEverywhere(t *testing.T, s Scenario, f Faults) {
 func (s *Scenario) world(fsys vfs.FS, mem arrowmemory.Allocator) (*World, error) {
 	w := NewWorld(fsys, mem, Variant{Shards: s.Shards, Snapshots: checkpoint.SnapshotPolicy{Always: true}})
 	w.Sink, w.SinkOptions, w.Retain, w.FoldEvery = s.Sink, s.SinkOptions, 2, 1
-	w.Wrap = s.Wrap
+	w.Wrap, w.Keep = s.Wrap, s.Keep
+	if s.Hours {
+		w.Clock.grain = time.Hour
+	}
 	w.Declare(s.SQL)
 	return w, w.Query(s.Query, s.Mode, nil)
 }
@@ -154,6 +167,7 @@ func (s *Scenario) reference(ctx context.Context, mem arrowmemory.Allocator) (*o
 // step writes the files of step i and runs the query. A second try leaves files alone.
 func (s *Scenario) step(ctx context.Context, w *World, i int, fresh bool) error {
 	if fresh {
+		w.Clock.now = w.Clock.now.Add(s.Steps[i].Clock)
 		for _, name := range sortedKeys(s.Steps[i].Files) {
 			w.Clock.now = w.Clock.now.Add(1e9)
 			mem := memOf(w.FS)
@@ -270,7 +284,7 @@ func (s *Scenario) leftOver(w *World, damaged string) error {
 	if len(problems) > 0 || len(report.Strays) > 0 {
 		return fmt.Errorf("the checkpoint is not whole: %v, strays %v", problems, report.Strays)
 	}
-	for _, dir := range []string{checkpointDir, outputDir} {
+	for _, dir := range append(s.sides(), checkpointDir, outputDir) {
 		names, err := w.List(dir)
 		if err != nil && dir == checkpointDir {
 			return err
@@ -306,14 +320,32 @@ func (s *Scenario) outcome(ctx context.Context, w *World) (*outcome, error) {
 	if o.state, err = w.AllState(ctx); err != nil {
 		return nil, err
 	}
-	names, err := w.List(outputDir)
-	if err != nil {
-		return o, nil // the output is not files
+	for _, name := range s.Keep {
+		rows, err := w.Side(ctx, name, "*")
+		if err != nil {
+			return nil, err
+		}
+		o.output += name + "\n" + rows
 	}
-	for _, name := range names {
-		if strings.HasPrefix(path.Base(name), "part-") {
-			o.files += name + "\n"
+	for _, dir := range append(s.sides(), outputDir) {
+		names, err := w.List(dir)
+		if err != nil {
+			continue // the output is not files
+		}
+		for _, name := range names {
+			if strings.HasPrefix(path.Base(name), "part-") {
+				o.files += name + "\n"
+			}
 		}
 	}
 	return o, nil
+}
+
+// sides are the directories of what is kept beside the output.
+func (s *Scenario) sides() []string {
+	dirs := make([]string, len(s.Keep))
+	for i, name := range s.Keep {
+		dirs[i] = outputDir + "." + name
+	}
+	return dirs
 }

@@ -27,8 +27,8 @@
 //	rm FILE · touch FILE               changes an input file
 //	trigger [clock=+5s] [repeat=n] [ordered]   files, then exactly one micro-batch
 //	drain [ordered]                    files, then batches until there is nothing left
-//	restart [mode=] [set=(…)] [limit=n]   with the SQL of the input, or as it was; what is
-//	                                   refused leaves the old query running
+//	restart [mode=] [set=(…)] [limit=n] [delay=(…)]   with the SQL of the input, or as it
+//	                                   was; what is refused leaves the old query running
 //	crash [keep=0|50|100] [seed=n]     arms the fault rule of the input: the trigger that
 //	                                   runs into it prints crashed, the next one recovers
 //	state op=(NAME) [table=] · sink · ls DIR · offsets · warnings · progress [only=FIELD] · trace

@@ -15,6 +15,8 @@ import (
 type Case struct {
 	Seed    uint64
 	Variant Variant
+	// Era is about when its rows are.
+	Era time.Time
 	// Crash is the mutating call at which the machine dies, -1 for none.
 	Crash   int
 	Query   genQuery
@@ -41,18 +43,27 @@ type genQuery struct {
 	Mode      connector.OutputMode
 	Kind      queryKind
 	Union     bool   // t UNION ALL u instead of t
-	Join      string // "", JOIN or LEFT JOIN with dim
+	Stream    string // "", or the kind of join of t with u on k
+	Before    int    // of such a join: how many seconds u may be earlier,
+	After     int    // or later
+	Policy    string // of watermarks, "" for the default
+	Dedup     string // what the rows are made DISTINCT ON below everything else
+	Below     int    // LIMIT below an aggregate, in complete mode
+	Join      string // "", or the kind of join with dim
 	Where     []string
 	Items     []string // select items of a stateless query, as expressions
 	Keys      []string // grouping expressions; those of the window are implied
 	Aggs      []string
 	Having    string
 	Window    string // TUMBLE, HOP, SESSION with its sizes: "TUMBLE 10"
+	Grouped   bool   // the stream groups by window(…) instead of a table function's columns
+	Offset    int    // of such a window, in seconds
 	Top       int    // ORDER BY all, LIMIT Top, in complete mode
 	Count     int    // LIMIT of a stateless query
 	Watermark string // the delay, "" for none
 	Rollup    bool   // GROUP BY ROLLUP over the keys
 	Chain     bool   // the windows are aggregated again
+	Outer     int    // by windows of so many seconds, 0: by the same
 }
 
 type queryKind uint8
@@ -65,7 +76,10 @@ const (
 )
 
 // genSchema are the columns of t and u.
-const genSchema = "ts timestamp, k string, j bigint, d double, m decimal(12,2), b boolean, s string"
+const (
+	genSchema  = "ts timestamp, k string, j bigint, d double, m decimal(12,2), b boolean, s string"
+	genColumns = "ts, k, j, d, m, b, s"
+)
 
 // generator draws one case.
 type generator struct{ *rand.Rand }
@@ -73,7 +87,7 @@ type generator struct{ *rand.Rand }
 // Generate makes the case of a seed.
 func Generate(seed uint64) *Case {
 	g := generator{rand.New(rand.NewPCG(seed, 77))}
-	c := &Case{Seed: seed, Variant: g.variant(), Crash: -1, Query: g.query()}
+	c := &Case{Seed: seed, Variant: g.variant(), Crash: -1, Query: g.query(), Era: pick(g, genEras)}
 	if g.IntN(5) == 0 {
 		c.Crash = g.IntN(120)
 	}
@@ -83,7 +97,7 @@ func Generate(seed uint64) *Case {
 	for i := range g.IntN(4) {
 		c.Dim = append(c.Dim, fmt.Sprintf(`{"k":%s,"name":"n%d","w":%d}`, []string{`"a"`, `"b"`, `"c"`, "null"}[i], i, i*10))
 	}
-	c.Batches = g.batches(c.Query.Union)
+	c.Batches = g.batches(c.Era, c.Query.twoStreams())
 	return c
 }
 
@@ -104,7 +118,7 @@ func some[T any](g generator, list []T, n, m int) []T {
 	return list[:min(len(list), n+g.IntN(m-n+1))]
 }
 
-func (g generator) batches(union bool) []genBatch {
+func (g generator) batches(era time.Time, two bool) []genBatch {
 	var out []genBatch
 	file, at := 0, 0
 	for range 1 + g.IntN(5) {
@@ -112,12 +126,12 @@ func (g generator) batches(union bool) []genBatch {
 		for range g.IntN(3) + g.IntN(2) {
 			file++
 			stream := "t"
-			if union && g.IntN(2) == 0 {
+			if two && g.IntN(2) == 0 {
 				stream = "u"
 			}
 			f := genFile{Name: fmt.Sprintf("%s/%03d.json", stream, file)}
 			for range g.IntN(8) {
-				f.Rows = append(f.Rows, g.row(at))
+				f.Rows = append(f.Rows, g.row(era, at))
 			}
 			at += g.IntN(12)
 			b.Files = append(b.Files, f)
@@ -127,15 +141,18 @@ func (g generator) batches(union bool) []genBatch {
 	return out
 }
 
-// row is a row with a time about at seconds.
-func (g generator) row(at int) string {
+// row is a row with a time about at seconds into an era, or far away.
+func (g generator) row(era time.Time, at int) string {
 	null := func(text string) string {
 		if g.IntN(12) == 0 {
 			return "null"
 		}
 		return text
 	}
-	ts := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(at+g.IntN(16)-8)*time.Second + time.Duration(g.IntN(3)/2)*500*time.Millisecond)
+	ts := era.Add(time.Duration(at+g.IntN(16)-8)*time.Second + time.Duration(g.IntN(3)/2)*500*time.Millisecond)
+	if g.IntN(150) == 0 {
+		ts = pick(g, genEras)
+	}
 	return fmt.Sprintf(`{"ts":%s,"k":%s,"j":%s,"d":%s,"m":%s,"b":%s,"s":%s}`,
 		null(`"`+ts.Format("2006-01-02T15:04:05.999999Z07:00")+`"`),
 		null(pick(g, []string{`"a"`, `"b"`, `"c"`, `""`, `"a"`})),
@@ -144,6 +161,12 @@ func (g generator) row(at int) string {
 		null(pick(g, []string{"0.00", "1.10", "-2.25", "99.99", "12345.67"})),
 		null(pick(g, []string{"true", "false"})),
 		null(pick(g, []string{`"x"`, `"yy"`, `"Zz"`, `"é"`, `""`, `" x"`})))
+}
+
+// genEras are times about which rows are: the middle one spans the epoch.
+var genEras = []time.Time{
+	time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2024, 2, 29, 23, 59, 50, 0, time.UTC),
+	time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1901, 12, 13, 20, 45, 52, 0, time.UTC), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC),
 }
 
 var (
@@ -174,13 +197,20 @@ var (
 func (g generator) query() genQuery {
 	q := genQuery{Union: g.IntN(4) == 0, Kind: queryKind(pick(g, []int{0, 0, 1, 1, 1, 1, 1, 2, 3}))}
 	if g.IntN(4) == 0 {
-		q.Join = pick(g, []string{"JOIN", "LEFT JOIN"})
+		q.Join = pick(g, []string{"JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"})
 	}
 	q.Where = some(g, genPredicates, 0, 2)
+	if g.IntN(7) == 0 && q.Kind != distinctOn && q.Kind != distinct {
+		q.Union, q.Join = false, ""
+		q.Stream, q.Before, q.After = pick(g, []string{"JOIN", "LEFT JOIN", "SEMI JOIN"}), g.IntN(6), g.IntN(6)
+	}
 	switch q.Kind {
 	case stateless:
 		q.Items = some(g, genScalars, 1, 4)
-		if g.IntN(5) == 0 && !q.Union && q.Join == "" {
+		if q.Stream != "" && (q.Stream != "JOIN" || g.IntN(2) == 0) {
+			q.Watermark = pick(g, genDelays)
+		}
+		if g.IntN(5) == 0 && !q.Union && q.Stream == "" && q.Join == "" {
 			q.Count = 1 + g.IntN(12)
 		}
 	case distinctOn:
@@ -195,46 +225,52 @@ func (g generator) query() genQuery {
 			}
 		}
 	case distinct:
-		q.Mode = pick(g, []connector.OutputMode{connector.Update, connector.Complete})
+		q.Mode = pick(g, []connector.OutputMode{connector.Append, connector.Update, connector.Complete})
 		q.Items = some(g, genScalars, 1, 3)
+		if q.Mode == connector.Append {
+			q.Watermark = pick(g, genDelays)
+			q.Items = append(slices.DeleteFunc(q.Items, func(i string) bool { return i == "ts" }), "ts")
+		}
 	case aggregated:
 		g.aggregate(&q)
+	}
+	if q.isJoined() {
+		q.Items = append(q.Items, some(g, []string{"name", "w + 1"}, 0, len(q.Items))...)
+	}
+	if q.Watermark != "" && q.twoStreams() && g.IntN(3) == 0 {
+		q.Policy = pick(g, []string{"min", "max"})
 	}
 	return q
 }
 
 func (g generator) aggregate(q *genQuery) {
 	q.Aggs = some(g, genAggs, 1, 4)
-	if !q.Union && q.Join == "" && g.IntN(3) == 0 {
+	if !q.Union && q.Stream == "" && q.Join == "" && g.IntN(3) == 0 {
 		q.Aggs = append(q.Aggs, some(g, genOrdered, 1, 2)...)
 	}
 	q.Keys = some(g, genKeys, 0, 2)
+	if q.isJoined() && g.IntN(2) == 0 {
+		q.Keys = append(q.Keys, "name")
+	}
 	switch {
 	case g.IntN(8) == 0:
-		q.Watermark, q.Mode = pick(g, genDelays), connector.Append
+		q.Watermark, q.Mode = pick(g, genDelays), pick(g, []connector.OutputMode{connector.Append, connector.Append, connector.Update})
 		q.Keys = append(slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" }), "ts")
-	case g.IntN(2) == 0:
-		q.Watermark = pick(g, genDelays)
-		q.Window = pick(g, []string{"TUMBLE 10", "TUMBLE 5", "HOP 5 10", "HOP 4 10", "SESSION 3", "SESSION 6", "TUMBLE 60"})
-		q.Mode = pick(g, []connector.OutputMode{connector.Append, connector.Append, connector.Update, connector.Complete})
-		if q.isSession() && q.Mode == connector.Update {
-			q.Mode = connector.Append
-		}
-		q.Keys = slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" })
-		if q.isSession() {
-			q.Join = "" // sessions are merged by the aggregate right above their rows
-			// DISTINCT is refused: the values of sessions that merge cannot be told apart.
-			// Two stored sessions that merge do not know which came first.
-			q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool {
-				return strings.Contains(a, "DISTINCT") || slices.Contains(genOrdered, a)
-			}), "count(*)")
-		}
-		q.Chain = q.Mode == connector.Append && !q.isSession() && g.IntN(4) == 0
+	case q.Stream != "" || g.IntN(2) == 0:
+		g.windows(q)
 	default:
 		q.Mode = pick(g, []connector.OutputMode{connector.Update, connector.Complete})
 	}
+	if q.Stream != "" {
+		q.Mode = connector.Append
+	}
+	g.below(q)
 	q.Rollup = q.Mode == connector.Complete && !q.isSession() && len(q.Keys) > 0 && g.IntN(4) == 0
-	if q.Mode != connector.Update && g.IntN(4) == 0 {
+	switch {
+	case g.IntN(4) != 0:
+	case q.Mode == connector.Update:
+		q.Having = "count(*) > 1" // once true for a group it stays so
+	default:
 		q.Having = pick(g, []string{"count(*) > 1", "sum(j) > 0", "max(s) IS NOT NULL"})
 	}
 	if q.Mode == connector.Complete && g.IntN(4) == 0 {
@@ -242,139 +278,54 @@ func (g generator) aggregate(q *genQuery) {
 	}
 }
 
-func (q *genQuery) isSession() bool { return strings.HasPrefix(q.Window, "SESSION") }
-
-// from is the FROM clause. Bounded streams have a column lw, the watermark by which the
-// row was judged; rows late by it are left out, as is the last row, which only moves
-// the watermark.
-func (q *genQuery) from(bounded bool) string {
-	columns := "ts, k, j, d, m, b, s"
-	if bounded {
-		columns += ", lw"
+// windows makes the groups of a query windows.
+func (g generator) windows(q *genQuery) {
+	q.Watermark = pick(g, genDelays)
+	q.Window = pick(g, []string{"TUMBLE 10", "TUMBLE 5", "HOP 5 10", "HOP 4 10", "SESSION 3", "SESSION 6", "TUMBLE 60"})
+	q.Mode = pick(g, []connector.OutputMode{connector.Append, connector.Append, connector.Update, connector.Complete})
+	q.Keys = slices.DeleteFunc(q.Keys, func(k string) bool { return k == "ts" })
+	q.Grouped = g.IntN(2) == 0
+	if q.Grouped && !q.isSession() && g.IntN(2) == 0 {
+		q.Offset = g.IntN(9) - 4
 	}
-	from := "t"
+	if q.isSession() {
+		if q.Mode == connector.Update {
+			q.Mode = connector.Append
+		}
+		// Sessions are merged by the aggregate right above their rows.
+		q.Join, q.Keys = "", slices.DeleteFunc(q.Keys, func(k string) bool { return k == "name" })
+		// DISTINCT is refused: the values of sessions that merge cannot be told apart.
+		// Two stored sessions that merge do not know which came first.
+		q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool {
+			return strings.Contains(a, "DISTINCT") || slices.Contains(genOrdered, a)
+		}), "count(*)")
+	}
+	if (q.Mode == connector.Append || q.Stream != "") && g.IntN(4) == 0 {
+		q.Chain = true
+		if q.isSession() || g.IntN(2) == 0 {
+			q.Outer = pick(g, []int{10, 20, 7})
+		}
+	}
+}
+
+// below puts another operator below an aggregate of one stream.
+func (g generator) below(q *genQuery) {
 	switch {
-	case q.Union:
-		from = fmt.Sprintf("(SELECT %s FROM t UNION ALL SELECT %s FROM u)", columns, columns)
-	case bounded || q.Window != "":
-		from = fmt.Sprintf("(SELECT %s FROM t)", columns)
+	case q.twoStreams() || g.IntN(5) != 0:
+	case q.Watermark != "" && q.Mode == connector.Append:
+		q.Dedup = pick(g, []string{"k, ts", "ts", "k", "j, ts"})
+	case q.Watermark == "":
+		q.Dedup = pick(g, []string{"k", "j", "s, b"})
 	}
-	if bounded && q.isSession() && q.Mode != connector.Complete {
-		_, gap, _ := strings.Cut(q.Window, " ")
-		from = fmt.Sprintf("(SELECT * FROM %s z WHERE lw IS NULL OR ts + INTERVAL '%s seconds' > lw)", from, gap)
+	if !q.twoStreams() && q.Mode == connector.Complete && g.IntN(6) == 0 {
+		q.Below = 1 + g.IntN(15)
 	}
-	if q.Window == "" {
-		if from != "t" {
-			from += " t"
-		}
-		return from + q.join()
-	}
-	words := strings.Fields(q.Window)
-	sizes := make([]string, len(words)-1)
-	for i, n := range words[1:] {
-		sizes[i] = fmt.Sprintf("INTERVAL '%s seconds'", n)
-	}
-	return fmt.Sprintf("%s(%s, ts, %s) t%s", words[0], from, strings.Join(sizes, ", "), q.join())
-}
-
-func (q *genQuery) join() string {
-	if q.Join == "" {
-		return ""
-	}
-	return fmt.Sprintf(" %s (SELECT k AS dk, name, w FROM dim) x ON k = x.dk", q.Join)
-}
-
-// sql is the query, for the stream or for the batch. final is the watermark at the end.
-func (q *genQuery) sql(bounded bool) string {
-	where := slices.Clone(q.Where)
-	if bounded && q.Watermark != "" && q.Mode != connector.Complete {
-		switch {
-		case q.Window == "":
-			where = append(where, "lw IS NULL OR ts IS NULL OR ts > lw")
-		case !q.isSession():
-			where = append(where, "lw IS NULL OR window_end > lw")
-		}
-		if q.Mode == connector.Append {
-			where = append(where, q.closed())
-		}
-	}
-	var items, groups []string
-	if q.Window != "" {
-		items, groups = []string{"window_start", "window_end"}, []string{"window_start", "window_end"}
-	}
-	if q.Rollup {
-		groups = append(groups, "ROLLUP ("+strings.Join(q.Keys, ", ")+")")
-	} else {
-		groups = append(groups, q.Keys...)
-	}
-	if q.Kind != distinctOn {
-		items = append(items, q.Keys...)
-	}
-	items = append(append(items, q.Items...), q.Aggs...)
-	for i := range items {
-		items[i] += fmt.Sprintf(" AS c%d", i)
-	}
-	head := "SELECT "
-	switch q.Kind {
-	case distinct:
-		head += "DISTINCT "
-	case distinctOn:
-		head += fmt.Sprintf("DISTINCT ON (%s) ", strings.Join(q.Keys, ", "))
-	}
-	text := head + strings.Join(items, ", ") + " FROM " + q.from(bounded)
-	if len(where) > 0 {
-		text += " WHERE (" + strings.Join(where, ") AND (") + ")"
-	}
-	if q.Kind == aggregated && len(groups) > 0 {
-		text += " GROUP BY " + strings.Join(groups, ", ")
-	}
-	if q.Having != "" {
-		text += " HAVING " + q.Having
-	}
-	if q.Top > 0 {
-		order := make([]string, len(items))
-		for i := range items {
-			order[i] = fmt.Sprintf("c%d", i)
-		}
-		text += fmt.Sprintf(" ORDER BY %s LIMIT %d", strings.Join(order, ", "), q.Top)
-	}
-	if q.Chain {
-		text = "SELECT c0, c1, count(*) AS n, min(c2) AS least, max(c2) AS most FROM (" + text + ") q GROUP BY c0, c1"
-	}
-	if q.Count > 0 {
-		text += fmt.Sprintf(" LIMIT %d", q.Count)
-	}
-	return text
-}
-
-// closed is the condition for the rows that a stream has given in the end: all but those
-// of the sentinel, and of aggregates those without a time.
-func (q *genQuery) closed() string {
-	switch {
-	case q.Kind == distinctOn:
-		return "true"
-	case q.Window == "" && q.Watermark == "0 seconds":
-		return "ts IS NOT NULL" // the sentinel's own group is closed by it
-	}
-	return "ts < TIMESTAMP '2099-01-01T00:00:00Z'"
-}
-
-// keyColumns is how many output columns identify a row in update mode.
-func (q *genQuery) keyColumns() int {
-	n := len(q.Keys)
-	if q.Window != "" {
-		n += 2
-	}
-	if q.Kind == distinct {
-		n = len(q.Items)
-	}
-	return n
 }
 
 // streams are the declarations, in the form of golden files.
 func (c *Case) streams() []*streamDecl {
 	names := []string{"t"}
-	if c.Query.Union {
+	if c.Query.twoStreams() {
 		names = append(names, "u")
 	}
 	var out []*streamDecl
@@ -397,7 +348,7 @@ func (c *Case) all() []genBatch {
 		return c.Batches
 	}
 	last := genBatch{Drain: true, Files: []genFile{{Name: "t/last.json", Rows: []string{sentinel}}}}
-	if c.Query.Union {
+	if c.Query.twoStreams() {
 		last.Files = append(last.Files, genFile{Name: "u/last.json", Rows: []string{sentinel}})
 	}
 	return append(slices.Clone(c.Batches), last)
@@ -420,7 +371,11 @@ func (c *Case) Golden() string {
 	if c.Query.Join != "" {
 		fmt.Fprintf(&sb, "table dim format=json schema=(%s)\n-- dim/1.json --\n%s----\n\n", dimSchema, lines(c.Dim))
 	}
-	fmt.Fprintf(&sb, "query mode=%s\n%s\n----\n", c.Query.Mode, c.Query.sql(false))
+	fmt.Fprintf(&sb, "query mode=%s", c.Query.Mode)
+	if p := c.Query.Policy; p != "" {
+		fmt.Fprintf(&sb, " set=(watermark_policy, %s)", p)
+	}
+	fmt.Fprintf(&sb, "\n%s\n----\n", c.Query.sql(false))
 	for _, b := range c.all() {
 		word := "trigger"
 		if b.Drain {

@@ -55,7 +55,7 @@ func goldenFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".") && d.Name() != "README.md" {
 			files = append(files, path)
 		}
 		return err
@@ -279,7 +279,9 @@ func (g *goldenRun) query(d *datadriven.TestData) error {
 	if s := arg(d, "sink"); s != "memory" {
 		g.w.Sink = s
 	}
-	g.w.SinkOptions = pairs(arg(d, "sink_options"))
+	if g.w.SinkOptions, err = pairs(arg(d, "sink_options")); err != nil {
+		return err
+	}
 	if k := arg(d, "keep"); k != "" {
 		g.w.Keep = strings.Split(k, ", ")
 	}
@@ -288,23 +290,30 @@ func (g *goldenRun) query(d *datadriven.TestData) error {
 			return err
 		}
 	}
-	if err := g.w.Query(d.Input, mode, pairs(arg(d, "set"))); err != nil {
+	set, err := pairs(arg(d, "set"))
+	if err != nil {
+		return err
+	}
+	if err := g.w.Query(d.Input, mode, set); err != nil {
 		return err
 	}
 	return g.w.Open(g.ctx)
 }
 
 // pairs reads "k, v, k, v".
-func pairs(list string) map[string]string {
+func pairs(list string) (map[string]string, error) {
 	out := map[string]string{}
 	if list == "" {
-		return out
+		return out, nil
 	}
 	words := strings.Split(list, ", ")
-	for i := 0; i+1 < len(words); i += 2 {
+	if len(words)%2 != 0 {
+		return nil, fmt.Errorf("(%s) is not key, value, key, value", list)
+	}
+	for i := 0; i < len(words); i += 2 {
 		out[words[i]] = words[i+1]
 	}
-	return out
+	return out, nil
 }
 
 func parseMode(word string) (connector.OutputMode, error) {
@@ -522,8 +531,8 @@ func (g *goldenRun) offsets() (string, error) {
 	return sb.String(), err
 }
 
-// restart stops and starts the query, perhaps with another text, mode or settings:
-// restart [mode=] [set=(k, v, …)].
+// restart stops and starts the query, perhaps with another text, mode, settings, limit or
+// delay of its watermarks: restart [mode=] [set=(k, v, …)] [limit=n] [delay=(1 minute)].
 func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 	if err := g.w.Close(); err != nil {
 		return "", err
@@ -540,8 +549,12 @@ func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 		}
 	}
 	delete(settings, "output_mode")
+	set, err := pairs(arg(d, "set"))
+	if err != nil {
+		return "", err
+	}
 	changed := maps.Clone(settings)
-	maps.Copy(changed, pairs(arg(d, "set")))
+	maps.Copy(changed, set)
 	if l := arg(d, "limit"); l != "" {
 		n, err := strconv.Atoi(l)
 		if err != nil {
@@ -551,7 +564,15 @@ func (g *goldenRun) restart(d *datadriven.TestData) (string, error) {
 			s.perTriggers = n
 		}
 	}
-	err := g.w.Query(next, nextMode, changed)
+	if delay := arg(d, "delay"); delay != "" {
+		for _, s := range g.w.streams {
+			before, _, ok := strings.Cut(s.watermark, " - INTERVAL")
+			if ok {
+				s.watermark = fmt.Sprintf("%s - INTERVAL '%s'", before, delay)
+			}
+		}
+	}
+	err = g.w.Query(next, nextMode, changed)
 	if err == nil {
 		err = g.w.Open(g.ctx)
 	}

@@ -20,7 +20,8 @@ import (
 )
 
 // Check runs the case as a stream and as a batch and returns how they differ, "" if they
-// do not. A case that fails in both says nothing.
+// do not. A case that says nothing, for one because it fails in both, is vacuous: why is
+// said.
 //
 //	append    the rows of all micro-batches are those of the batch
 //	update    the last row of each key is that of the batch
@@ -28,13 +29,16 @@ import (
 //
 // Rows that the stream dropped as late, by the watermark of the batch they came in, are
 // left out of the batch.
-func (c *Case) Check(ctx context.Context, mem arrowmemory.Allocator) string {
+func (c *Case) Check(ctx context.Context, mem arrowmemory.Allocator) (difference, vacuous string) {
 	got, late, streamErr := c.stream(ctx, mem)
 	if got != nil {
 		defer got.release()
 	}
-	if streamErr == nil && (len(late) == 0 || c.reopensSessions(late)) {
-		return "" // without a file there is no batch
+	switch {
+	case streamErr == nil && len(late) == 0:
+		return "", "there are no files"
+	case streamErr == nil && c.reopensSessions(late):
+		return "", "a session may begin again"
 	}
 	want, batchErr := c.batch(ctx, mem, late)
 	if want != nil {
@@ -42,13 +46,13 @@ func (c *Case) Check(ctx context.Context, mem arrowmemory.Allocator) string {
 	}
 	switch {
 	case streamErr != nil && (late == nil || batchErr == nil):
-		return fmt.Sprintf("only the stream fails: %v\n", streamErr)
+		return fmt.Sprintf("only the stream fails: %v\n", streamErr), ""
 	case streamErr != nil:
-		return ""
+		return "", "both fail: " + streamErr.Error()
 	case batchErr != nil:
-		return fmt.Sprintf("only the batch fails: %v\n", batchErr)
+		return fmt.Sprintf("only the batch fails: %v\n", batchErr), ""
 	}
-	return columnartest.Diff(want.batches, got.batches, columnartest.DiffOptions{Ordered: c.Query.Top > 0, ULP: 4})
+	return columnartest.Diff(want.batches, got.batches, columnartest.DiffOptions{Ordered: c.Query.Top > 0, ULP: 4}), ""
 }
 
 // stream runs the case as a stream. late is the watermark by which the rows of each file
@@ -68,7 +72,11 @@ func (c *Case) stream(ctx context.Context, mem arrowmemory.Allocator) (_ *rowSet
 			return nil, nil, err
 		}
 	}
-	if err := w.Query(c.Query.sql(false), c.Query.Mode, nil); err != nil {
+	var settings map[string]string
+	if p := c.Query.Policy; p != "" {
+		settings = map[string]string{"watermark_policy": p}
+	}
+	if err := w.Query(c.Query.sql(false), c.Query.Mode, settings); err != nil {
 		return nil, nil, err
 	}
 	if c.Crash >= 0 {

@@ -18,7 +18,7 @@ func (c *Case) Minimise(ctx context.Context, mem arrowmemory.Allocator, tries in
 			if tries--; tries < 0 || ctx.Err() != nil {
 				return best
 			}
-			if smaller.Check(ctx, mem) != "" {
+			if difference, _ := smaller.Check(ctx, mem); difference != "" {
 				best, again = smaller, true
 				break
 			}
@@ -97,7 +97,31 @@ func (c *Case) smallerQuery(add func(func(*Case))) {
 		add(func(n *Case) { n.Query.Rollup = false })
 	}
 	if q.Chain {
-		add(func(n *Case) { n.Query.Chain = false })
+		add(func(n *Case) { n.Query.Chain, n.Query.Outer = false, 0 })
+	}
+	if q.Outer > 0 {
+		add(func(n *Case) { n.Query.Outer = 0 })
+	}
+	if q.Stream != "" {
+		add(func(n *Case) { n.Query.Stream = "" })
+	}
+	if q.Union {
+		add(func(n *Case) { n.Query.Union = false })
+	}
+	if q.Policy != "" {
+		add(func(n *Case) { n.Query.Policy = "" })
+	}
+	if q.Dedup != "" {
+		add(func(n *Case) { n.Query.Dedup = "" })
+	}
+	if q.Below > 0 {
+		add(func(n *Case) { n.Query.Below = 0 })
+	}
+	if q.Grouped {
+		add(func(n *Case) { n.Query.Grouped, n.Query.Offset = false, 0 })
+	}
+	if q.Offset != 0 {
+		add(func(n *Case) { n.Query.Offset = 0 })
 	}
 	if q.Count > 0 {
 		add(func(n *Case) { n.Query.Count = 0 })
@@ -111,9 +135,11 @@ func (q *genQuery) legal() bool {
 		return len(q.Keys) > 0 && len(q.Items) > 0
 	case aggregated:
 		rawTime := q.Window == "" && q.Watermark != ""
-		return len(q.Aggs) > 0 && (!q.Rollup || len(q.Keys) > 0) && (!rawTime || slices.Contains(q.Keys, "ts"))
+		return len(q.Aggs) > 0 && (!q.Rollup || len(q.Keys) > 0) && (!rawTime || slices.Contains(q.Keys, "ts")) && (!q.isSession() || q.Outer > 0 || !q.Chain)
+	case distinct:
+		return len(q.Items) > 0 && (q.Watermark == "" || slices.Contains(q.Items, "ts"))
 	}
-	return len(q.Items) > 0
+	return len(q.Items) > 0 && (q.Stream != "" || q.Watermark == "")
 }
 
 func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }

@@ -27,11 +27,14 @@ import (
 	"github.com/tidemill/tidemill/physical"
 )
 
-// Clock stands still unless told to move.
-type Clock struct{ now time.Time }
+// Clock stands still unless told to move. With a grain it shows multiples of that only.
+type Clock struct {
+	now   time.Time
+	grain time.Duration
+}
 
 // Now is the time it shows.
-func (c *Clock) Now() time.Time { return c.now }
+func (c *Clock) Now() time.Time { return c.now.Truncate(c.grain) }
 
 // Sleep moves the clock.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {

@@ -241,6 +241,10 @@ func cannot(c Connector, what string, can func(Connector) bool, r *Registry) err
 // except where one batch is to hold everything.
 type Limiter interface{ Limit() Limit }
 
+// Measured is implemented by Sources that tell something of themselves in progress: what
+// waits to be read, for instance. Metrics is called after each batch; nil is nothing.
+type Measured interface{ Metrics() map[string]string }
+
 // FileHash is the content hash of an input file, taken while it was read.
 type FileHash struct {
 	Path string `json:"path"`

@@ -1,7 +1,9 @@
 package connector
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -92,6 +94,11 @@ func (e *RecordError) Error() string {
 		where += ": column " + e.Column
 	}
 	return where + ": " + e.Reason
+}
+
+// Compare orders bad records by file and line.
+func (e RecordError) Compare(o RecordError) int {
+	return cmp.Or(strings.Compare(e.File, o.File), cmp.Compare(e.Line, o.Line))
 }
 
 func (e *RecordError) Unwrap() error { return e.Err }

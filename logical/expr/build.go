@@ -11,6 +11,7 @@ import (
 // NewCall resolves a scalar function over typed arguments and casts them as the
 // overload wants.
 func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
+	name, args = byValue(reg, name, args)
 	f, ok := reg.Scalar(name)
 	if !ok {
 		if _, isAgg := reg.Aggregate(name); isAgg {
@@ -22,7 +23,7 @@ func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Call{Func: f, Signature: sig, Args: castAll(args, sig.Args)}, nil
+	return movedDate(&Call{Func: f, Signature: sig, Args: castAll(args, sig.Args)}, args), nil
 }
 
 // NewAgg resolves an aggregate function over typed arguments. filter may be nil.

@@ -106,11 +106,11 @@ func (e *env) plainCall(n *ast.Call, name string) error {
 	return e.b.errorf(n, "%s is not an aggregate function and takes no %s", name, what)
 }
 
-// unitFirst are functions whose first argument may be the bare name of a unit:
-// timestampdiff(DAY, a, b).
-var unitFirst = map[string]bool{
-	"timestampdiff": true, "timestampadd": true, "datediff": true, "date_diff": true, "dateadd": true, "date_add": true,
-	"date_part": true, "date_trunc": true, "datepart": true,
+// unitFirst are functions whose first argument may be the bare name of a unit, and how
+// many arguments they have then: timestampdiff(DAY, a, b), but datediff(day, b).
+var unitFirst = map[string]int{
+	"timestampdiff": 3, "timestampadd": 3, "datediff": 3, "date_diff": 3, "dateadd": 3, "date_add": 3, "date_sub": 3,
+	"date_part": 2, "date_trunc": 2, "datepart": 2,
 }
 
 // arguments binds the arguments of a plain call.
@@ -120,7 +120,7 @@ func (e *env) arguments(n *ast.Call, name string) ([]expr.Expr, error) {
 		if a.Name != nil {
 			return nil, e.b.errorf(a, "%s takes its arguments by position, not by name", name)
 		}
-		if id, ok := a.Value.(*ast.Name); ok && i == 0 && unitFirst[name] && len(id.Parts) == 1 {
+		if id, ok := a.Value.(*ast.Name); ok && i == 0 && unitFirst[name] == len(n.Args) && len(id.Parts) == 1 {
 			if unit := intervalUnits[upper(id.Parts[0].Text)]; unit != "" {
 				args[i] = stringLiteral(lower(unit))
 				continue
@@ -174,10 +174,16 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 			hint = "conditions on aggregates go into HAVING"
 		}
 		return nil, e.b.hinted(n, hint, "%s cannot hold an aggregate", e.clause)
-	case len(n.OrderBy) > 0 || len(n.WithinGroup) > 0:
-		return nil, e.b.unsupported(n, "ORDER BY inside "+name, "", "use min_by or max_by for the value at the first or last place")
 	}
-	return e.aggregateCall(e.inside(name), n, name)
+	n, err := e.withinGroup(n, name)
+	if err != nil {
+		return nil, err
+	}
+	agg, err := e.aggregateCall(e.inside(name), n, name)
+	if err != nil {
+		return nil, err
+	}
+	return agg, e.aggregateOrder(n, name, agg)
 }
 
 // aggregateCall binds a call of an aggregate function, its arguments in the scope in.

@@ -40,7 +40,7 @@ func (b *binder) from(tables []ast.TableExpr, outer *env) (*relation, error) {
 }
 
 // joined is the relation of a join: the columns of both sides, as the join has them.
-func joined(j *logical.Join, sides ...*relation) *relation {
+func joined(j logical.Node, sides ...*relation) *relation {
 	r := &relation{node: j}
 	now := byID(j.Schema())
 	for _, side := range sides {
@@ -86,7 +86,7 @@ func (b *binder) table(t ast.TableExpr, outer *env) (*relation, error) {
 		return b.tableFunc(n, outer)
 	case *ast.TableQuery:
 		if n.Lateral {
-			return nil, b.unsupported(n, "LATERAL", "", "join with ON instead")
+			return nil, b.unsupported(n, "LATERAL", "", "join with ON; a value for each row is a subquery in the select list, and the first few rows of each are QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) <= n")
 		}
 		r, err := b.query(n.Query, outer)
 		if err != nil {
@@ -204,7 +204,8 @@ func (b *binder) tableName(n *ast.TableName) (*relation, error) {
 	if entry.Table != nil {
 		var err error
 		if table, err = b.resolver().Table(b.ctx, entry.Table); err != nil {
-			return nil, b.wrap(n, fmt.Errorf("table %s: %w", name, err))
+			d, _ := entry.Syntax.(*Declaration)
+			return nil, b.wrapDeclared(n, d, fmt.Errorf("table %s: %w", name, err))
 		}
 	}
 	return b.aliased(b.scanned(b.tableScan(logical.NewScan(name, alias, table)), alias), n.Alias)
@@ -314,7 +315,7 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 	if d.IsTable {
 		table, err := b.resolver().Table(b.ctx, d.Source)
 		if err != nil {
-			return nil, b.wrap(n, fmt.Errorf("table %s: %w", name, err))
+			return nil, b.wrapDeclared(n, d, fmt.Errorf("table %s: %w", name, err))
 		}
 		return b.tableScan(logical.NewScan(name, alias, table)), nil
 	}
@@ -322,7 +323,7 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 	if stream == nil {
 		var err error
 		if stream, err = b.resolver().Stream(b.ctx, d.Source); err != nil {
-			return nil, b.wrap(n, fmt.Errorf("stream %s: %w", name, err))
+			return nil, b.wrapDeclared(n, d, fmt.Errorf("stream %s: %w", name, err))
 		}
 		b.streams[d] = stream
 	}
@@ -331,7 +332,7 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 	}
 	table, err := stream.Bounded(b.ctx)
 	if err != nil {
-		return nil, b.wrap(n, fmt.Errorf("stream %s: %w", name, err))
+		return nil, b.wrapDeclared(n, d, fmt.Errorf("stream %s: %w", name, err))
 	}
 	return b.tableScan(logical.NewScan(name, alias, table)), nil
 }
@@ -419,6 +420,9 @@ func (b *binder) join(n *ast.Join, outer *env) (*relation, error) {
 		ast.InnerJoin: logical.InnerJoin, ast.LeftJoin: logical.LeftJoin, ast.RightJoin: logical.RightJoin,
 		ast.FullJoin: logical.FullJoin, ast.CrossJoin: logical.CrossJoin, ast.SemiJoin: logical.SemiJoin, ast.AntiJoin: logical.AntiJoin,
 	}[n.Kind]
+	if n.Asof {
+		return b.joinAsof(n, kind, left, right, outer)
+	}
 	using := n.Using
 	if n.Natural {
 		using = commonNames(left, right)
@@ -432,13 +436,17 @@ func (b *binder) join(n *ast.Join, outer *env) (*relation, error) {
 		}
 		return joinSides(logical.NewJoin(kind, left.node, right.node, nil), left, right), nil
 	}
-	both := &relation{columns: slices.Concat(left.columns, right.columns), files: slices.Concat(left.files, right.files)}
-	e := &env{b: b, rel: both, clause: "ON", outer: outer}
-	on, err := e.condition(n.On, "ON")
+	on, err := b.bothSides(left, right, outer).condition(n.On, "ON")
 	if err != nil {
 		return nil, err
 	}
 	return joinSides(logical.NewJoin(kind, left.node, right.node, on), left, right), nil
+}
+
+// bothSides is where the condition of a join is bound.
+func (b *binder) bothSides(left, right *relation, outer *env) *env {
+	both := &relation{columns: slices.Concat(left.columns, right.columns), files: slices.Concat(left.files, right.files)}
+	return &env{b: b, rel: both, clause: "ON", outer: outer}
 }
 
 // joinSides is the relation of a join; semi and anti joins have the left side only.
@@ -466,27 +474,33 @@ func (b *binder) joinUsing(n *ast.Join, kind logical.JoinKind, left, right *rela
 	var conds []expr.Expr
 	var pairs [][2]column
 	for _, id := range using {
-		l, err := b.usingColumn(n, id, left, "left")
+		pair, eq, err := b.usingPair(n, id, left, right, "=")
 		if err != nil {
 			return nil, err
-		}
-		r, err := b.usingColumn(n, id, right, "right")
-		if err != nil {
-			return nil, err
-		}
-		eq, err := expr.NewCall(b.p.Functions, "=", l.Column, r.Column)
-		if err != nil {
-			return nil, b.wrap(n, fmt.Errorf("USING (%s): %w", id.Text, err))
 		}
 		conds = append(conds, eq)
-		pairs = append(pairs, [2]column{l, r})
+		pairs = append(pairs, pair)
 	}
 	j := logical.NewJoin(kind, left.node, right.node, expr.All(conds))
 	out := joinSides(j, left, right)
 	if kind == logical.SemiJoin || kind == logical.AntiJoin {
 		return out, nil
 	}
-	return b.mergeUsing(n, out, pairs)
+	return b.mergeUsing(n, kind, out, pairs)
+}
+
+// usingPair is a column of USING on both sides, and their comparison.
+func (b *binder) usingPair(n *ast.Join, id *ast.Ident, left, right *relation, op string) (pair [2]column, cond expr.Expr, err error) {
+	if pair[0], err = b.usingColumn(n, id, left, "left"); err != nil {
+		return pair, nil, err
+	}
+	if pair[1], err = b.usingColumn(n, id, right, "right"); err != nil {
+		return pair, nil, err
+	}
+	if cond, err = expr.NewCall(b.p.Functions, op, pair[0].Column, pair[1].Column); err != nil {
+		return pair, nil, b.wrap(n, fmt.Errorf("USING (%s): %w", id.Text, err))
+	}
+	return pair, cond, nil
 }
 
 func (b *binder) usingColumn(n *ast.Join, id *ast.Ident, side *relation, which string) (column, error) {
@@ -506,8 +520,8 @@ func (b *binder) usingColumn(n *ast.Join, id *ast.Ident, side *relation, which s
 }
 
 // mergeUsing puts the merged columns first and shadows those they stand for.
-func (b *binder) mergeUsing(n *ast.Join, r *relation, pairs [][2]column) (*relation, error) {
-	j := r.node.(*logical.Join)
+func (b *binder) mergeUsing(n *ast.Join, kind logical.JoinKind, r *relation, pairs [][2]column) (*relation, error) {
+	j := r.node
 	out := &relation{node: j, files: r.files}
 	shadow := map[expr.ID]bool{}
 	var computed []expr.Named
@@ -516,7 +530,7 @@ func (b *binder) mergeUsing(n *ast.Join, r *relation, pairs [][2]column) (*relat
 		rc := j.Schema().Columns[j.Schema().Index(p[1].ID)]
 		shadow[l.ID], shadow[rc.ID] = true, true
 		merged := column{Column: l, name: p[0].name}
-		switch j.Kind {
+		switch kind {
 		case logical.RightJoin:
 			merged.Column = rc
 		case logical.FullJoin:

@@ -199,12 +199,20 @@ func (sel *selection) aggregateBelow() error {
 			below[id] = true
 		}
 	}
+	for _, k := range sel.order.keys {
+		for _, id := range expr.Columns(k.Expr) {
+			below[id] = true
+		}
+	}
 	sel.attachScalars(func(id expr.ID) bool { return below[id] })
 	if err := sel.scalarsOverGroups(); err != nil {
 		return err
 	}
 	sel.attachUnnest()
 	sel.addVolatile()
+	if len(sel.order.keys) > 0 {
+		sel.node = logical.NewSort(sel.node, sel.order.keys, 0)
+	}
 	sel.expand()
 	sel.node = logical.NewAggregate(sel.node, sel.groupKeys(), sel.aggs)
 	return nil

@@ -31,6 +31,7 @@ type selection struct {
 	subs     []*scalar
 	keys     []expr.Named
 	aggs     []expr.Named
+	order    aggregateOrder
 	grouped  bool
 	// With several grouping sets, outputs are the keys as the aggregate has them, and
 	// expanded those that are null in some sets, as they come into it.

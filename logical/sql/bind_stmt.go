@@ -103,7 +103,7 @@ func (b *binder) createSource(c *ast.Create) error {
 		return err
 	}
 	if d.IsTable && !computed {
-		return b.p.Catalog.Add(c.Name.Text, logical.Entry{Table: d.Source})
+		return b.p.Catalog.Add(c.Name.Text, logical.Entry{Table: d.Source, Syntax: d})
 	}
 	return b.p.Catalog.Add(c.Name.Text, logical.Entry{Stream: d})
 }
@@ -232,6 +232,24 @@ func (b *binder) wrapOption(n ast.Node, args []*ast.Arg, err error) error {
 		for _, a := range args {
 			if a.Name != nil && strings.EqualFold(a.Name.Text, o.Key) {
 				return b.wrap(a, err)
+			}
+		}
+	}
+	return b.wrap(n, err)
+}
+
+// wrapDeclared puts a place on an error about what was declared: the option that it is
+// about, where it was written, else n, where the declaration is used.
+func (b *binder) wrapDeclared(n ast.Node, d *Declaration, err error) error {
+	var o *connector.OptionError
+	if errors.As(err, &o) && d != nil && d.create != nil {
+		for _, option := range d.create.Options {
+			if strings.EqualFold(option.Key.Text, o.Key) {
+				_ = b.within(d.text, func() error {
+					err = b.wrap(option, err)
+					return nil
+				})
+				return err
 			}
 		}
 	}

@@ -175,7 +175,7 @@ func (b *binder) joinGenerator(n *ast.Join, f *ast.TableFunc, outer *env) (*rela
 		isTrue = true
 	}
 	inner := n.Kind == ast.InnerJoin || n.Kind == ast.CrossJoin
-	if n.Natural || len(n.Using) > 0 || !inner && (n.Kind != ast.LeftJoin || !isTrue) {
+	if n.Natural || n.Asof || len(n.Using) > 0 || !inner && (n.Kind != ast.LeftJoin || !isTrue) {
 		return nil, b.unsupported(f, "this kind of join with "+lower(f.Name.Text), "its rows are made of the rows before it", "use CROSS JOIN, or LEFT JOIN … ON TRUE")
 	}
 	r, err := b.lateral(left, f, n.Kind == ast.LeftJoin, outer)

@@ -70,6 +70,8 @@ func (d *decorrelator) pull(n logical.Node) (logical.Node, error) {
 		return d.pull(x.Input) // its rows have no order for the query around it
 	case *logical.Join:
 		return d.pullJoin(x)
+	case *logical.AsofJoin:
+		return d.pullAsofJoin(x)
 	case *logical.Aggregate:
 		return d.pullAggregate(x)
 	case *logical.Distinct:
@@ -189,6 +191,19 @@ func (d *decorrelator) pullJoin(j *logical.Join) (logical.Node, error) {
 		kind = logical.CrossJoin
 	}
 	return logical.NewJoin(kind, left, right, expr.All(stay)), nil
+}
+
+// pullAsofJoin pulls from the left side, of which each row finds its nearest by itself:
+// which rows the right side has decides which one that is.
+func (d *decorrelator) pullAsofJoin(j *logical.AsofJoin) (logical.Node, error) {
+	left, err := d.pull(j.Left)
+	if err != nil {
+		return nil, err
+	}
+	if d.empty != nil || isCorrelated(j.Right) || freeColumns(j) {
+		return nil, d.unsupported("a column of the query around it is used in the right side or the condition of an as-of join")
+	}
+	return j.WithChildren([]logical.Node{left, j.Right}), nil
 }
 
 // pair is one equality between a subquery and the query around it.

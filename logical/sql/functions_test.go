@@ -111,5 +111,12 @@ func addAggregates(t testing.TB, r *function.Registry) {
 	agg("avg", function.AggregateOverload{Args: []function.Matcher{numbers}, Result: returns(columnar.Float64)})
 	agg("min", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same, IgnoresDistinct: true})
 	agg("max", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same, IgnoresDistinct: true})
+	agg("last", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same, Ordered: true})
+	agg("listagg", function.AggregateOverload{Args: []function.Matcher{texts, texts}, Result: returns(columnar.String), Ordered: true})
+	agg("min_by", function.AggregateOverload{Args: []function.Matcher{anything, anything}, Result: same, Ordered: true})
+	if err := r.AddAggregate(&function.Aggregate{Name: "percentile", Aliases: []string{"percentile_cont"},
+		Overloads: []function.AggregateOverload{{Args: []function.Matcher{numbers, numbers}, Result: returns(columnar.Float64)}}}); err != nil {
+		t.Fatal(err)
+	}
 	agg("first", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same, Ordered: true})
 }

@@ -25,12 +25,23 @@ func (p *parser) tableExpr() ast.TableExpr {
 	return left
 }
 
-// joinKind reads [NATURAL] [LEFT [OUTER] …] JOIN; nil if there is no join.
+// atAsof tells whether the current token begins an as-of join: ASOF is a word of the
+// language only there.
+func (p *parser) atAsof() bool {
+	return p.isWord("ASOF") && p.nextWord("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")
+}
+
+// joinKind reads [NATURAL | ASOF] [LEFT [OUTER] …] JOIN; nil if there is no join.
 func (p *parser) joinKind() *ast.Join {
-	if !p.isWord("NATURAL", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "ASOF") || p.isWord("ASOF") && !p.nextWord("JOIN") {
+	asof := p.atAsof()
+	if !asof && !p.isWord("NATURAL", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI") {
 		return nil
 	}
 	j := &ast.Join{Natural: p.acceptWords("NATURAL")}
+	if asof {
+		p.advance()
+		j.Asof = true
+	}
 	switch {
 	case p.acceptWords("INNER"):
 	case p.acceptWords("LEFT", "SEMI"), p.acceptWords("SEMI"):
@@ -39,8 +50,6 @@ func (p *parser) joinKind() *ast.Join {
 		j.Kind = ast.AntiJoin
 	case p.acceptWords("CROSS"):
 		j.Kind = ast.CrossJoin
-	case p.isWord("ASOF"):
-		p.failWith("ASOF JOIN is not supported", "join with the condition on time and keep the latest row with QUALIFY")
 	case p.isWord("LEFT", "RIGHT", "FULL"):
 		j.Kind = map[string]ast.JoinKind{"LEFT": ast.LeftJoin, "RIGHT": ast.RightJoin, "FULL": ast.FullJoin}[p.advance().text]
 		p.acceptWords("OUTER")
@@ -65,7 +74,11 @@ func (p *parser) joinCondition(j *ast.Join) {
 		j.Using = p.nameList("the name of a column")
 	default:
 		p.fail("ON", "USING (")
-		if p.err.Hint == "" {
+		switch {
+		case p.err.Hint != "":
+		case j.Asof:
+			p.err.Hint = "ASOF JOIN … ON l.key = r.key AND l.ts >= r.ts, or USING (key, ts)"
+		default:
 			p.err.Hint = "a join without condition is CROSS JOIN"
 		}
 	}

@@ -380,7 +380,9 @@ func (p *parser) atBareAlias() bool {
 	case "LATERAL":
 		return !next.isWord("VIEW")
 	case "ASOF":
-		return !next.isWord("JOIN")
+		return !p.atAsof()
+	case "MATCH_CONDITION": // of other engines, unless names of columns follow it
+		return !next.isSymbol("(") || p.ahead(3).isSymbol(",") || p.ahead(3).isSymbol(")")
 	case "FETCH":
 		return !next.isWord("FIRST", "NEXT")
 	case "MINUS":

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math"
 	"unicode/utf8"
@@ -41,6 +42,41 @@ func (c *Column) bare(buf []byte, cell Cell) (text []byte, null, ok bool) {
 	return c.text(buf, cell)
 }
 
+// number is text for numbers, without what stands between groups of digits.
+func (c *Column) number(buf []byte, cell Cell) (text []byte, null, ok bool) {
+	text, null, ok = c.text(buf, cell)
+	return c.rules.ungrouped(text), null, ok
+}
+
+// ungrouped is a number without what stands between its groups of three digits; text
+// that is not grouped so comes back as it is.
+func (r *Rules) ungrouped(text []byte) []byte {
+	if r.Thousands == 0 || bytes.IndexByte(text, r.Thousands) < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	from := 0
+	if text[0] == '-' || text[0] == '+' {
+		from = 1
+	}
+	out = append(out, text[:from]...)
+	for group := 0; ; group++ {
+		digits := from
+		for digits < len(text) && text[digits]-'0' <= 9 {
+			digits++
+		}
+		n := digits - from
+		if n == 0 || n > 3 || group > 0 && n != 3 {
+			return text
+		}
+		out = append(out, text[from:digits]...)
+		if digits == len(text) || text[digits] != r.Thousands {
+			return append(out, text[digits:]...)
+		}
+		from = digits + 1
+	}
+}
+
 func appendIntegers[T int8 | int16 | int32 | int64](c *Column, out []T, buf []byte, cells []Cell) {
 	for i, cell := range cells {
 		s, e := cell.Span()
@@ -56,6 +92,7 @@ func appendIntegers[T int8 | int16 | int32 | int64](c *Column, out []T, buf []by
 		case null:
 			c.setNull(c.n + i)
 		case ok:
+			text = c.rules.ungrouped(text)
 			v, ok := columnar.ParseInt(text)
 			if !ok && c.rules.JSON {
 				v, ok = wholeNumber(text)
@@ -104,7 +141,7 @@ func (c *Column) appendFloats(out []float64, buf []byte, cells []Cell) {
 // slowFloat reads what is not simply a number: NaN and Infinity (in JSON in quotes),
 // a number with blanks around it, nothing.
 func (c *Column) slowFloat(buf []byte, cell Cell, i, bits int) float64 {
-	text, null, ok := c.text(buf, cell)
+	text, null, ok := c.number(buf, cell)
 	if null {
 		c.setNull(c.n + i)
 		return 0
@@ -240,7 +277,7 @@ func (c *Column) appendDecimals(buf []byte, cells []Cell) {
 			}
 		}
 		out[i] = decimal128.Num{}
-		text, null, ok := c.text(buf, cell)
+		text, null, ok := c.number(buf, cell)
 		if null {
 			c.setNull(c.n + i)
 			continue

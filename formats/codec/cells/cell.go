@@ -58,6 +58,8 @@ type Rules struct {
 	// EmptyIsNull: an unquoted value of no bytes is null in VARCHAR columns, too.
 	// In all others it always is.
 	EmptyIsNull bool
+	// Thousands may stand between groups of three digits of a number; 0: nothing may.
+	Thousands byte
 	// Location is the clock of timestamps without a zone; nil is UTC.
 	Location *time.Location
 	// Timestamp and Date replace ISO 8601; nil keeps it.

@@ -64,6 +64,9 @@ func (c *Column) Type() arrow.DataType { return c.dt }
 // Len is the number of rows so far.
 func (c *Column) Len() int { return c.n }
 
+// Nulls is how many of them are null.
+func (c *Column) Nulls() int { return c.nulls }
+
 // TextBytes is the number of bytes of VARCHAR or BINARY values so far.
 func (c *Column) TextBytes() int { return c.used }
 

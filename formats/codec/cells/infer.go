@@ -28,7 +28,7 @@ func (r *Rules) Classify(text []byte) Kind {
 	}
 	switch c := t[0]; {
 	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
-		if k := classifyNumber(t); k != Text {
+		if k := classifyNumber(r.ungrouped(t)); k != Text {
 			return k
 		}
 	}

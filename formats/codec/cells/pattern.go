@@ -15,9 +15,13 @@ import (
 // %b %B %a %A %z (offset) %Z (zone) %s (seconds since 1970) %F %T %R %D %%.
 // Any other is Java's, as Spark takes it: y M d D E H h m s S a X x Z z V, repeated
 // letters for width, 'text' in apostrophes, and [ ] around what may be missing.
+//
+// Several patterns may be given, with | between them: a text is read by the first that
+// fits, and written by the first.
 type Pattern struct {
 	text  string
 	items []item
+	next  *Pattern // tried where this one does not fit; nil: none
 }
 
 type itemKind uint8
@@ -52,10 +56,31 @@ type item struct {
 }
 
 // String is the pattern as it was written.
-func (p *Pattern) String() string { return p.text }
+func (p *Pattern) String() string {
+	if p.next != nil {
+		return p.text + "|" + p.next.String()
+	}
+	return p.text
+}
 
-// ParsePattern compiles a format.
+// ParsePattern compiles a format, or a list of them.
 func ParsePattern(text string) (*Pattern, error) {
+	quoted := false
+	for i, c := range text {
+		quoted = quoted != (c == '\'')
+		if c != '|' || quoted {
+			continue
+		}
+		p, err := parsePattern(text[:i])
+		if err == nil {
+			p.next, err = ParsePattern(text[i+1:])
+		}
+		return p, err
+	}
+	return parsePattern(text)
+}
+
+func parsePattern(text string) (*Pattern, error) {
 	p := &Pattern{text: text}
 	var err error
 	if strings.Contains(text, "%") {
@@ -266,12 +291,17 @@ type instant struct {
 // Parse reads all of b as an instant, in microseconds; without a zone in the text
 // the clock of loc is meant.
 func (p *Pattern) Parse(b []byte, loc *time.Location) (us int64, ok bool) {
-	v := instant{year: 1970, month: 1, day: 1}
-	rest, ok := parseItems(p.items, b, &v)
-	if !ok || len(rest) != 0 {
-		return 0, false
+	for ; p != nil; p = p.next {
+		v := instant{year: 1970, month: 1, day: 1}
+		rest, ok := parseItems(p.items, b, &v)
+		if !ok || len(rest) != 0 {
+			continue
+		}
+		if us, ok := v.micro(loc); ok {
+			return us, true
+		}
 	}
-	return v.micro(loc)
+	return 0, false
 }
 
 func (v *instant) micro(loc *time.Location) (int64, bool) {

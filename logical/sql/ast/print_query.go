@@ -138,6 +138,7 @@ func (n *ParenTable) print(p *printer) {
 func (n *Join) print(p *printer) {
 	p.put(n.L, " ")
 	p.opt(n.Natural, "NATURAL ")
+	p.opt(n.Asof, "ASOF ")
 	p.put([...]string{"", "LEFT ", "RIGHT ", "FULL ", "CROSS ", "SEMI ", "ANTI "}[n.Kind])
 	p.put("JOIN ", n.R)
 	clause(p, " ON ", n.On)

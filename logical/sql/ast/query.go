@@ -181,6 +181,7 @@ type Join struct {
 	Span
 	Kind    JoinKind
 	Natural bool
+	Asof    bool
 	L, R    TableExpr
 	On      Expr
 	Using   []*Ident

@@ -44,14 +44,24 @@ SELECT k, min(s), max(s), min(ts) FROM t GROUP BY k;
 SELECT count(*) FROM (SELECT DISTINCT k, b FROM t);
 SELECT 1 FROM t GROUP BY k;
 SELECT count(*) + 1, sum(id) * 2 FROM t;
--- missing: functions
 SELECT approx_count_distinct(k) FROM t;
--- missing: functions
 SELECT bit_and(id), bit_or(id), bit_xor(id) FROM t;
 SELECT count_if(k = 2) FROM t;
 SELECT string_agg(s, '-') FROM (SELECT s FROM t WHERE id < 4 ORDER BY id);
--- missing: functions
 SELECT corr(id, k), covar_pop(id, k), covar_samp(id, k) FROM t;
 -- Sums of integers that do not fit.
 -- differs: integer-overflow
 SELECT sum(big) FROM t WHERE big > 1000;
+SELECT string_agg(s, '-' ORDER BY s) FROM t;
+SELECT k, string_agg(s, '|' ORDER BY id DESC) FROM t GROUP BY k;
+SELECT string_agg(s, '-' ORDER BY length(s) DESC, id) FROM t WHERE s IS NOT NULL;
+-- duckdb: SELECT list(id ORDER BY d, id), sum(id) FROM t;
+SELECT collect_list(id ORDER BY d, id), sum(id) FROM t;
+-- duckdb: SELECT first(id ORDER BY dec, id), last(id ORDER BY dec, id) FROM t;
+SELECT first(id ORDER BY dec, id), last(id ORDER BY dec, id) FROM t;
+SELECT k, first(s ORDER BY id DESC) FILTER (WHERE b) FROM t GROUP BY k;
+-- duckdb: SELECT quantile_cont(id, 0.3), quantile_disc(id, 0.3), mode(id % 2) FROM t WHERE id < 5;
+SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY id), percentile_disc(0.3) WITHIN GROUP (ORDER BY id), mode() WITHIN GROUP (ORDER BY id % 2) FROM t WHERE id < 5;
+-- duckdb: SELECT string_agg(s, ',' ORDER BY s DESC, id) FROM t;
+SELECT listagg(s, ',') WITHIN GROUP (ORDER BY s DESC, id) FROM t;
+SELECT count(*) FROM (SELECT string_agg(s, '-' ORDER BY id) AS x FROM t GROUP BY k) WHERE x IS NOT NULL;

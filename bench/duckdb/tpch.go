@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/queries"
+	"github.com/tidemill/tidemill/internal/vfs"
+)
+
+// tpchRun is the flags of tpch.
+type tpchRun struct {
+	tidemill, dir, only string
+	scale               float64
+	n, threads          int
+}
+
+// tpch runs the 22 queries of the decision support benchmark on both engines in turns
+// and prints a table.
+func tpch(ctx context.Context, args []string) error {
+	var c tpchRun
+	f := flag.NewFlagSet("tpch", flag.ContinueOnError)
+	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
+	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
+	f.StringVar(&c.only, "queries", "", "only queries whose name contains this")
+	f.Float64Var(&c.scale, "scale", 1, "scale of the data; 1 has 6,000,000 lines of orders")
+	f.IntVar(&c.n, "n", 3, "runs of each query; the median counts")
+	f.IntVar(&c.threads, "threads", 2, "threads of both engines")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	return c.run(ctx, os.Stdout)
+}
+
+func (c *tpchRun) run(ctx context.Context, out io.Writer) error {
+	all, err := queries.TPCH()
+	if err != nil {
+		return err
+	}
+	dir := filepath.ToSlash(filepath.Join(c.dir, fmt.Sprintf("tpch-%g", c.scale)))
+	if err := c.data(dir); err != nil {
+		return err
+	}
+	table := []string{"| query | tidemill s | DuckDB s | ratio | tidemill MB | DuckDB MB | rows |", "|---|---:|---:|---:|---:|---:|---|"}
+	logs, counted := 0.0, 0
+	for _, q := range all {
+		if !strings.Contains(q.Name, c.only) {
+			continue
+		}
+		ours, theirs, rows, err := c.query(ctx, dir, q)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			table = append(table, fmt.Sprintf("| %s | %s |||||", q.Name, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " ")))
+			continue
+		}
+		ratio := ours.wall.Seconds() / theirs.wall.Seconds()
+		logs, counted = logs+math.Log(ratio), counted+1
+		table = append(table, fmt.Sprintf("| %s | %.3f | %.3f | %.2f | %d | %d | %s |", q.Name, ours.wall.Seconds(), theirs.wall.Seconds(),
+			ratio, ours.peakKB/1024, theirs.peakKB/1024, rows))
+		fmt.Fprintln(out, table[len(table)-1])
+	}
+	fmt.Fprintf(out, "\nscale %g, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.\n\n%s\n",
+		c.scale, c.threads, c.n, math.Exp(logs/float64(max(counted, 1))), strings.Join(table, "\n"))
+	return nil
+}
+
+// query runs one query in turns; rows is how many it gives, or how the engines differ.
+func (c *tpchRun) query(ctx context.Context, dir string, q queries.Query) (ours, theirs measurement, rows string, err error) {
+	var a, b []measurement
+	for range c.n {
+		m, err := runProcess(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), tpchTables(dir, "CREATE TABLE %s WITH (path = '%s');\n")+q.SQL)
+		if err != nil {
+			return m, m, "", err
+		}
+		a = append(a, m)
+		records, err := csv.NewReader(strings.NewReader(string(m.stdout))).ReadAll()
+		if err != nil {
+			return m, m, "", err
+		}
+		m, want, err := runDuckDB(ctx, c.threads, tpchTables(dir, "CREATE VIEW %s AS SELECT * FROM '%s';\n"), q.SQL)
+		if err != nil {
+			return m, m, "", err
+		}
+		b = append(b, m)
+		rows = fmt.Sprint(len(records) - 1)
+		if len(records)-1 != want.Count {
+			rows = fmt.Sprintf("%s, DuckDB: %d", rows, want.Count)
+		}
+	}
+	return median(a), median(b), rows, nil
+}
+
+// data makes the tables that are not there.
+func (c *tpchRun) data(dir string) error {
+	fsys := vfs.OS()
+	if err := fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, table := range gen.TPCHTables {
+		path := dir + "/" + table + ".parquet"
+		if _, err := fsys.Stat(path); err == nil {
+			continue
+		}
+		d, err := gen.TPCH(1, table, c.scale)
+		if err != nil {
+			return err
+		}
+		if err := gen.Write(fsys, path+".tmp", "parquet", d); err != nil {
+			return err
+		}
+		if err := fsys.Rename(path+".tmp", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tpchTables declares the tables of a directory: form has a name and a path.
+func tpchTables(dir, form string) string {
+	var all strings.Builder
+	for _, table := range gen.TPCHTables {
+		fmt.Fprintf(&all, form, table, dir+"/"+table+".parquet")
+	}
+	return all.String()
+}

@@ -1,0 +1,163 @@
+package function
+
+import (
+	"bytes"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/kernel"
+)
+
+// jsonPathScalars look into JSON text.
+func jsonPathScalars() []*Scalar {
+	return []*Scalar{
+		atJSON("json_extract", "What a path ($.a.b[0]) leads to in a JSON text, as JSON; null if there is nothing, or the text is no JSON.", "json_extract('{\"a\":{\"b\":\"x\"}}', '$.a') = {\"b\":\"x\"}", columnar.String, false, func(dst []byte, v jsontext.Value) ([]byte, bool) {
+			return append(dst, v...), true
+		}),
+		atJSON("json_type", "The kind of JSON value of a text: OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT (if negative), DOUBLE, BOOLEAN or NULL; null if the text is no JSON.", "json_type('[1]') = ARRAY", columnar.String, true, func(dst []byte, v jsontext.Value) ([]byte, bool) {
+			return append(dst, jsonKind(v)...), true
+		}),
+		define("json_array_length", "Number of elements of a JSON array; null of anything else.", "json_array_length('[1,2]') = 2", []Matcher{varchar}, columnar.Int64, func(c *call) (arrow.Array, error) {
+			in := kernel.TextsOf(c.args[0])
+			return nullableRows(c, func(i int) (int64, bool) {
+				n := int64(0)
+				ok := eachJSON(in.At(i), '[', func(*jsontext.Decoder) bool { n++; return true })
+				return n, ok
+			})
+		}),
+		define("json_object_keys", "The keys of a JSON object as an array; null of anything else.", "json_object_keys('{\"a\":1,\"b\":2}') = [\"a\",\"b\"]", []Matcher{varchar}, columnar.ListOf(columnar.String), jsonKeys, "json_keys"),
+		define("json_exists", "Whether a path ($.a.b[0]) leads to something in a JSON text, be it null.", "json_exists('{\"a\":null}', '$.a') = true", []Matcher{varchar, varchar}, columnar.Boolean, func(c *call) (arrow.Array, error) {
+			in, paths := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
+			cache := newCompiled(compileJSONPath)
+			return c.boolRows(func(i int) bool {
+				steps, err := cache.get(paths.At(i), "")
+				if err != nil {
+					return false
+				}
+				v, ok := valueAt(in.At(i), steps)
+				return ok && len(v) > 0
+			})
+		}),
+	}
+}
+
+// atJSON is a text made of the value a path leads to; without a path, of the whole, if
+// that is allowed.
+func atJSON(name, doc, example string, out arrow.DataType, whole bool, f func(dst []byte, v jsontext.Value) ([]byte, bool)) *Scalar {
+	run := func(c *call) (arrow.Array, error) {
+		t, _ := c.textsAndInts()
+		cache := newCompiled(compileJSONPath)
+		var failed error
+		a, err := c.nullableText(t[0].Size(c.rows)/2, func(dst []byte, i int) ([]byte, bool) {
+			var steps []jsonStep
+			if len(t) > 1 {
+				var err error
+				if steps, err = cache.get(t[1].At(i), ""); err != nil {
+					if failed == nil && c.active.Get(i) {
+						failed = err
+					}
+					return dst, false
+				}
+			}
+			v, ok := valueAt(t[0].At(i), steps)
+			if !ok {
+				return dst, false
+			}
+			return f(dst, v)
+		})
+		if failed != nil && err == nil {
+			a.Release()
+			return nil, failed
+		}
+		return a, err
+	}
+	two := defineFallible(name, doc, example, []Matcher{varchar, varchar}, out, run)
+	if whole {
+		two.Overloads = append([]Overload{overload([]Matcher{varchar}, out, run)}, two.Overloads...)
+	}
+	return two
+}
+
+// valueAt is the compact value that steps lead to, if text is JSON as a whole.
+func valueAt(text []byte, steps []jsonStep) (jsontext.Value, bool) {
+	if !jsontext.Value(text).IsValid() {
+		return nil, false
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for _, s := range steps {
+		if !stepInto(d, s) {
+			return nil, false
+		}
+	}
+	v, err := d.ReadValue()
+	if err != nil || v.Compact() != nil {
+		return nil, false
+	}
+	return v, true
+}
+
+func jsonKind(v jsontext.Value) string {
+	switch v.Kind() {
+	case '{':
+		return "OBJECT"
+	case '[':
+		return "ARRAY"
+	case '"':
+		return "VARCHAR"
+	case 't', 'f':
+		return "BOOLEAN"
+	case 'n':
+		return "NULL"
+	}
+	if bytes.ContainsAny(v, ".eE") {
+		return "DOUBLE"
+	}
+	if v[0] != '-' {
+		return "UBIGINT"
+	}
+	return "BIGINT"
+}
+
+// eachJSON calls f at each member of an array or object, which f reads past if it does
+// not return true; false if text is anything else.
+func eachJSON(text []byte, open jsontext.Kind, f func(d *jsontext.Decoder) bool) bool {
+	if !jsontext.Value(text).IsValid() {
+		return false
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != open {
+		return false
+	}
+	for k := d.PeekKind(); k != ']' && k != '}'; k = d.PeekKind() {
+		if f(d) && d.SkipValue() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func jsonKeys(c *call) (arrow.Array, error) {
+	in := kernel.TextsOf(c.args[0])
+	b := columnar.NewBuilder(c.env.Mem, columnar.ListOf(columnar.String))
+	defer b.Release()
+	for i := range c.rows {
+		keys := []any{}
+		isObject := !c.isNull(0, i) && eachJSON(in.At(i), '{', func(d *jsontext.Decoder) bool {
+			name, err := d.ReadToken()
+			if err == nil {
+				keys = append(keys, name.String())
+			}
+			return err == nil
+		})
+		if !isObject {
+			b.AppendNull()
+			continue
+		}
+		if err := b.Append(keys); err != nil {
+			return nil, err
+		}
+	}
+	return b.NewArray(), nil
+}

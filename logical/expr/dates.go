@@ -1,0 +1,79 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+)
+
+// The type of a call follows from the types of its arguments, but for two on times, where
+// it also depends on what an argument is.
+
+// byValue is the call of name that is meant for these arguments: a part of a time called
+// epoch has a fraction, unlike other parts, so it has a function of its own.
+func byValue(reg *function.Registry, name string, args []Expr) (string, []Expr) {
+	if f, ok := reg.Scalar(name); !ok || f.Name != "date_part" || len(args) != 2 {
+		return name, args
+	}
+	l, ok := args[0].(*Literal)
+	if !ok || l.IsNull() {
+		return name, args
+	}
+	part, isText := l.Value.(*array.String)
+	if _, there := reg.Scalar("epoch"); !there || !isText || !strings.EqualFold(part.Value(0), "epoch") {
+		return name, args
+	}
+	return "epoch", args[1:]
+}
+
+// movedDate is a date moved by an interval as a DATE, if the interval is of whole days
+// and months whatever the row; otherwise it is the call, a TIMESTAMP.
+func movedDate(c *Call, args []Expr) Expr {
+	if (c.Func.Name != "+" && c.Func.Name != "-") || len(args) != 2 || c.Signature.Result.ID() != arrow.TIMESTAMP {
+		return c
+	}
+	date, interval := args[0], args[1]
+	if date.Type().ID() != arrow.DATE32 {
+		date, interval = interval, date
+	}
+	if date.Type().ID() == arrow.DATE32 && isWholeDays(interval) {
+		return &Cast{Input: c, To: columnar.Date}
+	}
+	return c
+}
+
+// isWholeDays says whether e is an interval without a time of day, whatever the row.
+func isWholeDays(e Expr) bool {
+	if e.Type().ID() != arrow.INTERVAL_MONTH_DAY_NANO {
+		return false
+	}
+	switch x := e.(type) {
+	case *Literal:
+		return x.IsNull() || x.Value.(*array.MonthDayNanoInterval).Value(0).Nanoseconds == 0
+	case *Cast:
+		return isWholeDays(x.Input)
+	case *Call:
+		switch x.Func.Name {
+		case "to_days", "to_weeks", "to_months", "to_years":
+			return true
+		case "*":
+			for i, a := range x.Args {
+				if columnar.IsInteger(a.Type()) {
+					return isWholeDays(x.Args[1-i])
+				}
+			}
+		case "+", "-":
+			for _, a := range x.Args {
+				if !isWholeDays(a) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}

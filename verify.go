@@ -1,0 +1,284 @@
+package tidemill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/formats/file"
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+// Verification is what Script.Verify found of one query.
+type Verification struct {
+	Query, Output string
+	// Upto is the newest batch that was looked at, -1 if there is none.
+	Upto int64
+	// Batches, Files and Rows are what was derived again and compared.
+	Batches, Files, Rows int64
+	// Differing is how many rows differ; Differences the first of them, and whatever
+	// else is not as it was committed.
+	Differing   int64
+	Differences []Difference
+	// Unverified are batches that could not be derived again.
+	Unverified []Unverified
+	// Skipped says why nothing of the query can be verified, "" otherwise.
+	Skipped string
+}
+
+// Difference is one row, or one file, that is not what the inputs give.
+type Difference struct {
+	Batch int64
+	File  string // "" for a row that no file has
+	Text  string
+}
+
+// Unverified are batches that could not be derived again, and why. Expected says that the
+// query itself has its inputs cleaned away.
+type Unverified struct {
+	From, To int64
+	Reason   string
+	Expected bool
+}
+
+// Verified says that all that was compared is as committed, and that nothing is open but
+// what the query cleans away.
+func (v *Verification) Verified() bool {
+	open := slices.ContainsFunc(v.Unverified, func(u Unverified) bool { return !u.Expected })
+	return len(v.Differences) == 0 && !open
+}
+
+// maxDifferences is how many differences of a query are told.
+const maxDifferences = 10
+
+func (v *Verification) differs(d Difference, rows int64) {
+	v.Differing += rows
+	if len(v.Differences) < maxDifferences {
+		v.Differences = append(v.Differences, d)
+	}
+}
+
+// skip notes a batch that cannot be derived again, with those beside it for the same
+// reason as one.
+func (v *Verification) skip(batch int64, reason string, expected bool) {
+	if n := len(v.Unverified); n > 0 {
+		if last := &v.Unverified[n-1]; last.To == batch-1 && last.Reason == reason && last.Expected == expected {
+			last.To = batch
+			return
+		}
+	}
+	v.Unverified = append(v.Unverified, Unverified{batch, batch, reason, expected})
+}
+
+// Verify derives the committed output of every query of the script again from its logged
+// inputs, batch after batch with fresh state, and compares: rows as sets in which rows
+// may repeat, floats to two units in the last place, everything else exactly. It writes
+// nothing, and may be called while the queries run. What was found comes with an error,
+// too, which says what could not be looked at.
+func (sc *Script) Verify(ctx context.Context) ([]Verification, error) {
+	var found []Verification
+	var errs []error
+	for _, in := range sc.inserts {
+		v, err := sc.verifyInsert(ctx, in)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("query %s: %w", in.name, err))
+			continue
+		}
+		found = append(found, *v)
+	}
+	return found, errors.Join(errs...)
+}
+
+// verifyTries is how often a table that its running query replaced meanwhile is compared.
+const verifyTries = 3
+
+func (sc *Script) verifyInsert(ctx context.Context, in *insert) (*Verification, error) {
+	for try := 1; ; try++ {
+		v := &Verification{Query: in.name, Output: in.path, Upto: checkpoint.NoBatch}
+		if c := in.sink.Options["connector"]; in.path == "" || c != "" && c != "filesystem" {
+			v.Skipped = "its rows went to " + c + ", not to files"
+			return v, nil
+		}
+		f := &verifier{sc: sc, in: in, found: v}
+		if err := f.prepare(ctx); err != nil {
+			return nil, err
+		}
+		if err := f.batches(ctx); err != nil {
+			return nil, err
+		}
+		moved, err := f.tableMoved()
+		if err != nil || !moved || v.Verified() || try == verifyTries {
+			return v, err
+		}
+	}
+}
+
+// verifier compares what one query committed with what its inputs give.
+type verifier struct {
+	sc        *Script
+	in        *insert
+	log       *logged
+	found     *Verification
+	published map[int64]file.Publication
+	last      int64 // newest batch published
+	committed *outputReader
+	derived   *outputReader
+	fsys      *vfs.Overlay // where it is derived
+}
+
+// prepare reads checkpoint and manifest: first what must be published, then what is, then
+// how that was made, so that a query that runs meanwhile is seen whole.
+func (f *verifier) prepare(ctx context.Context) error {
+	before, err := f.sc.logged(ctx, f.in)
+	if err != nil {
+		return err
+	}
+	list, query, err := file.Published(f.sc.s.opts.fs, connector.CleanPath(f.in.path))
+	if err != nil {
+		return err
+	}
+	if query != before.meta.ID {
+		return &connector.RefusedError{Path: f.in.path, Reason: "it is the output of another query than the checkpoint " + f.in.checkpoint}
+	}
+	f.published, f.last = map[int64]file.Publication{}, checkpoint.NoBatch
+	for _, p := range list {
+		f.published[p.Batch] = p
+		f.last = max(f.last, p.Batch)
+	}
+	if f.log, err = f.sc.logged(ctx, f.in); err != nil {
+		return err
+	}
+	f.found.Upto = max(f.last, before.committed)
+	if n := int64(len(f.log.batches)); f.found.Upto >= n {
+		return &connector.RefusedError{Path: f.in.checkpoint, Reason: fmt.Sprintf("the output holds batch %d, and it knows only %d batches", f.found.Upto, n)}
+	}
+	f.committed, err = newOutputReader(ctx, f.sc, f.in)
+	return err
+}
+
+// tableMoved says whether the query replaced its table since it was read.
+func (f *verifier) tableMoved() (bool, error) {
+	if !f.published[f.last].Replaces {
+		return false, nil
+	}
+	list, _, err := file.Published(f.sc.s.opts.fs, connector.CleanPath(f.in.path))
+	return len(list) > 0 && list[len(list)-1].Batch > f.last, err
+}
+
+// open opens the query where the batch after last begins.
+func (f *verifier) open(ctx context.Context, last *checkpoint.CommitEntry) (*incremental.Replay, error) {
+	from := int64(0)
+	if last != nil {
+		from = last.Batch + 1
+	}
+	var err error
+	if f.fsys, err = f.log.overlay(from); err != nil {
+		return nil, err
+	}
+	sc := f.sc.on(f.fsys)
+	_, cfg, err := f.log.config(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	r, err := incremental.OpenReplay(ctx, cfg, last)
+	if err != nil {
+		return nil, err
+	}
+	if f.derived, err = newOutputReader(ctx, sc, f.in); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// batches derives one batch after the other. After one that cannot be, a query that
+// keeps state goes on where the state that a batch left is kept.
+func (f *verifier) batches(ctx context.Context) (err error) {
+	r, err := f.open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for id := int64(0); id <= f.found.Upto; id++ {
+		ok, err := f.batch(ctx, r, id)
+		if err != nil {
+			return err
+		}
+		if ok || !r.Stateful() {
+			continue
+		}
+		next, last, err := f.resumable(id + 1)
+		if err != nil || next > f.found.Upto {
+			return err
+		}
+		again, err := f.open(ctx, last)
+		if err != nil {
+			return err
+		}
+		err = r.Close()
+		if r = again; err != nil {
+			return err
+		}
+		id = next - 1
+	}
+	return nil
+}
+
+// resumable finds the first batch from id on whose state before it is kept.
+func (f *verifier) resumable(id int64) (int64, *checkpoint.CommitEntry, error) {
+	for ; id <= f.found.Upto; id++ {
+		last, ok, err := f.log.commitBefore(id)
+		if err != nil || ok {
+			return id, last, err
+		}
+		f.found.skip(id, "the state before it is not kept, and cannot be derived", f.found.Unverified[len(f.found.Unverified)-1].Expected)
+	}
+	return id, nil, nil
+}
+
+// batch derives one batch and compares it; ok is false if it could not be derived.
+func (f *verifier) batch(ctx context.Context, r *incremental.Replay, id int64) (ok bool, err error) {
+	logged := f.log.batches[id]
+	lost, err := r.Lost(ctx, &logged.entry)
+	if err != nil {
+		return false, err
+	}
+	if len(lost) > 0 {
+		expected := !slices.ContainsFunc(lost, func(l incremental.LostInput) bool { return !l.Cleaned })
+		f.found.skip(id, lostText(lost), expected)
+		return false, nil
+	}
+	now, err := r.Run(ctx, &logged.entry)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		f.found.skip(id, "it cannot be run again: "+err.Error(), false)
+		return false, nil
+	}
+	if changed := otherContent(logged.commit, now); changed != "" {
+		f.found.skip(id, changed+" changed since, though not its size and time", false)
+		return false, nil
+	}
+	return true, f.compare(ctx, id)
+}
+
+// otherContent is an input file whose content is not what the batch read the first time.
+func otherContent(was, now *checkpoint.CommitEntry) string {
+	if was == nil {
+		return ""
+	}
+	hashes := map[string]string{}
+	for _, in := range was.Inputs {
+		hashes[in.Source+"\x00"+in.Path] = in.Hash
+	}
+	for _, in := range now.Inputs {
+		if h := hashes[in.Source+"\x00"+in.Path]; h != "" && in.Hash != "" && h != in.Hash {
+			return in.Path + " of " + in.Source
+		}
+	}
+	return ""
+}
