@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/formats/file"
@@ -32,7 +35,7 @@ type Verification struct {
 
 // Difference is one row, or one file, that is not what the inputs give.
 type Difference struct {
-	Batch int64
+	Batch int64  // -1 if it is of none
 	File  string // "" for a row that no file has
 	Text  string
 }
@@ -107,6 +110,9 @@ func (sc *Script) verifyInsert(ctx context.Context, in *insert) (*Verification, 
 		if err := f.prepare(ctx); err != nil {
 			return nil, err
 		}
+		if err := f.strangers(); err != nil {
+			return nil, err
+		}
 		if err := f.batches(ctx); err != nil {
 			return nil, err
 		}
@@ -167,6 +173,36 @@ func (f *verifier) tableMoved() (bool, error) {
 	}
 	list, _, err := file.Published(f.sc.s.opts.fs, connector.CleanPath(f.in.path))
 	return len(list) > 0 && list[len(list)-1].Batch > f.last, err
+}
+
+// strangers finds files that look like the query's own, and that no batch wrote: whoever
+// reads the directory with a pattern reads them, too.
+func (f *verifier) strangers() error {
+	known := map[string]bool{}
+	for _, p := range f.published {
+		for _, w := range p.Files {
+			known[w.Path] = true
+		}
+	}
+	return vfs.Walk(f.sc.s.opts.fs, connector.CleanPath(f.in.path), func(name string, e fs.DirEntry) error {
+		base := path.Base(name)
+		hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+		switch {
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case hidden || e.IsDir() || known[name] || !strings.HasPrefix(base, "part-"):
+			return nil
+		}
+		batch := checkpoint.NoBatch
+		if _, err := fmt.Sscanf(base, "part-%d-", &batch); err != nil {
+			batch = checkpoint.NoBatch
+		}
+		if batch > f.last {
+			return nil // of a query that runs now
+		}
+		f.found.differs(Difference{Batch: batch, File: name, Text: "no batch wrote this file"}, 0)
+		return nil
+	})
 }
 
 // open opens the query where the batch after last begins.

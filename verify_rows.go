@@ -199,7 +199,7 @@ func (o *outputReader) rows(ctx context.Context, f file.PublishedFile) ([]diff.R
 	if err != nil {
 		return nil, err
 	}
-	table := connector.Table(o.table)
+	var table connector.Table
 	if f.Side != "" {
 		if table, err = o.s.resolver(nil).Path(ctx, f.Path, "", nil); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/console"
@@ -74,8 +75,11 @@ func Files() file.Formats {
 				if err != nil {
 					return nil, err
 				}
-				if env.Writing && o.Delimiter == "" && env.Extension == ".tsv" {
+				switch {
+				case env.Writing && o.Delimiter == "" && env.Extension == ".tsv":
 					o.Delimiter = "\t"
+				case env.Writing && strings.EqualFold(o.Delimiter, "auto"):
+					return nil, &connector.OptionError{Key: "delimiter", Value: o.Delimiter, HasValue: true, Reason: "there is nothing to find it out from when writing; name it"}
 				}
 				o.Location = env.Location
 				return made(env, o.Compression, csv.New, o)

@@ -19,7 +19,7 @@ func TestCrashEverywhere(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 100, Seed: *crashSeed})
+			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 150, Seed: *crashSeed})
 		})
 	}
 }

@@ -59,10 +59,12 @@
 //	query.go, loop.go        Query: start, stop, status · triggers
 //	construct.go, run.go     a batch: steps 1 · 2 to 6
 //	recover.go               where a start goes on
+//	replay.go                logged batches again, for verify and replay
 //	execution.go             IncrementalExecution: what a query keeps over its batches
 //	strategies.go, names.go  plan nodes that differ from the batch engine's · names of states
 //	watermark.go, trigger.go, growth.go, progress.go, report.go, listener.go
 //	stateful                 operators with state; state: the state store
+//	metrics                  what queries report, over HTTP
 //	streamtest               golden streams, crashes, batch = stream (tests only)
 //
 // A Query's methods are safe for concurrent use; everything else belongs to the loop's

@@ -198,7 +198,7 @@ func TestGroupsCrash(t *testing.T) {
 			s.Wrap = func(plan logical.Node) (logical.Node, error) {
 				return c.df(logical.NewDataFrame(plan, function.Builtins())).Plan()
 			}
-			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 100, Seed: *crashSeed})
+			streamtest.CrashEverywhere(t, s, streamtest.Faults{All: *crashAll, Every: 120, Seed: *crashSeed})
 		})
 	}
 }

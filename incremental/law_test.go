@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	lawCases   = flag.Int("cases", 500, "how many generated queries TestBatchIsStream runs")
-	modelCases = flag.Int("model-cases", 100, "how many runs TestOperatorsAreTheirModels and TestJoinIsNestedLoop make")
+	lawCases   = flag.Int("cases", 300, "how many generated queries TestBatchIsStream runs")
+	modelCases = flag.Int("model-cases", 60, "how many runs TestOperatorsAreTheirModels and TestJoinIsNestedLoop make")
 	lawSeed    = flag.Uint64("seed", 1, "seed of the first")
 )
 

@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,6 +55,8 @@ var scriptCommands = map[string]scriptCommand{
 	"waitfor": scriptWaitFor,
 	"chars":   scriptChars,
 	"signal":  scriptSignal,
+	"port":    scriptPort,
+	"get":     scriptGet,
 }
 
 // fails CODE COMMAND…: the command ends with that exit code.
@@ -230,4 +236,50 @@ func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
 	for _, c := range ts.BackgroundCmds() {
 		ts.Check(c.Process.Signal(signals[args[0]]))
 	}
+}
+
+// port NAME: sets a variable to a port that nobody listens at.
+func scriptPort(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: port NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	ts.Check(l.Close())
+}
+
+// get URL FILE PATTERN: asks until the answer matches, and writes it to FILE.
+func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: get URL FILE PATTERN")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[2])
+	ts.Check(err)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for {
+		body, err := fetch(args[0])
+		if err == nil && pattern.Match(body) {
+			ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s answers %v\n%s", args[0], err, body)
+		}
+	}
+}
+
+// fetch is the status and the body of an answer.
+func fetch(url string) ([]byte, error) {
+	r, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	return append([]byte(r.Status+"\n"), body...), err
 }

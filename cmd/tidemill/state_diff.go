@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"slices"
@@ -182,27 +181,65 @@ func (d *stateDifference) table(ctx context.Context, v *checkpoint.View, operato
 	if err != nil {
 		return err
 	}
-	was := make(map[string][]byte, len(old))
+	keys := map[string]*keyDifference{}
 	for _, r := range old {
-		was[string(r.key)] = r.value
+		of(keys, r.key).was = append(of(keys, r.key).was, r.value)
 	}
-	is := make(map[string]bool, len(now))
 	for _, r := range now {
-		is[string(r.key)] = true
-		value, there := was[string(r.key)]
-		switch {
-		case !there:
-			d.add(operator, t.Name, "added", r.key, nil, r.value)
-		case !bytes.Equal(value, r.value):
-			d.add(operator, t.Name, "changed", r.key, value, r.value)
-		}
+		of(keys, r.key).is = append(of(keys, r.key).is, r.value)
 	}
-	for _, r := range old {
-		if !is[string(r.key)] {
-			d.add(operator, t.Name, "removed", r.key, r.value, nil)
+	// In the order of the later version, then of what is gone.
+	for _, r := range append(now, old...) {
+		if k := keys[string(r.key)]; k != nil {
+			k.tell(d, operator, t.Name, r.key)
+			delete(keys, string(r.key))
 		}
 	}
 	return nil
+}
+
+// keyDifference is the values of one key in two versions; a join keeps several rows of a
+// key.
+type keyDifference struct{ was, is [][]byte }
+
+func of(keys map[string]*keyDifference, key []byte) *keyDifference {
+	k := keys[string(key)]
+	if k == nil {
+		k = &keyDifference{}
+		keys[string(key)] = k
+	}
+	return k
+}
+
+// tell notes what became of the rows of a key.
+func (k *keyDifference) tell(d *stateDifference, operator, table string, key []byte) {
+	single := len(k.was) == 1 && len(k.is) == 1
+	was := without(k.was, k.is)
+	is := without(k.is, k.was)
+	if single && len(was) == 1 {
+		d.add(operator, table, "changed", key, was[0], is[0])
+		return
+	}
+	for _, v := range was {
+		d.add(operator, table, "removed", key, v, nil)
+	}
+	for _, v := range is {
+		d.add(operator, table, "added", key, nil, v)
+	}
+}
+
+// without is list without the elements of others, each as often as it is there.
+func without(list, others [][]byte) (left [][]byte) {
+	n := map[string]int{}
+	for _, o := range others {
+		n[string(o)]++
+	}
+	for _, v := range list {
+		if n[string(v)]--; n[string(v)] < 0 {
+			left = append(left, v)
+		}
+	}
+	return left
 }
 
 // stateRow is a row of a state as text.

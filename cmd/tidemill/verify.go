@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,11 +65,14 @@ func printVerification(v *tidemill.Verification) {
 		fmt.Printf("%s: %s not verified: %s\n", v.Query, batches, u.Reason)
 	}
 	for _, d := range v.Differences {
-		at := fmt.Sprintf("batch %d", d.Batch)
-		if d.File != "" {
-			at += ", " + d.File
+		var at []string
+		if d.Batch >= 0 {
+			at = append(at, fmt.Sprintf("batch %d", d.Batch))
 		}
-		fmt.Printf("%s: %s: %s\n", v.Query, at, d.Text)
+		if d.File != "" {
+			at = append(at, d.File)
+		}
+		fmt.Printf("%s: %s: %s\n", v.Query, strings.Join(at, ", "), d.Text)
 	}
 }
 

@@ -401,3 +401,32 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// A column none of whose values fits has another type, however the file is divided; one
+// value that fits, in any range, makes the others malformed records.
+func TestOtherType(t *testing.T) {
+	t.Parallel()
+	schema := columnartest.Schema(t, "a:bigint  b:varchar")
+	for _, c := range []struct {
+		text string
+		mode codec.Mode
+		fail bool
+	}{
+		{text: "a,b\nx,1\ny,2\n,3\nz,4\n", fail: true},
+		{text: "a,b\nx,1\ny,2\n,3\nz,4\n", mode: codec.Drop, fail: true},
+		{text: "a,b\nx,1\ny,2\n,3\n4,z\n"},
+		{text: "a,b\n,1\n,2\n"},
+		{text: "a,b\n"},
+	} {
+		for _, split := range []int64{0, 4, 7, 12} {
+			for _, columns := range [][]int{nil, {1}} {
+				_, err := codectest.Read(t, newFormat(t, Options{Header: HeaderYes, Mode: c.mode}), codectest.File(t, "x.csv", []byte(c.text)), schema,
+					codectest.Scan{SplitBytes: split, Columns: columns, Backwards: split == 7, Stats: &connector.ScanStats{}})
+				want := c.fail && (columns == nil || c.mode == codec.Drop)
+				if (err != nil) != want || want && !strings.HasPrefix(err.Error(), "x.csv: column a: none of its values") {
+					t.Errorf("%q, %d bytes, columns %v: %v", c.text, split, columns, err)
+				}
+			}
+		}
+	}
+}

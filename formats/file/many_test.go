@@ -89,3 +89,24 @@ func makeFiles(b *testing.B, dir string, from, n int) {
 		}
 	}
 }
+
+// Many small files are looked at only when they are read; what comes of them is the same.
+func TestManyFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var want []string
+	for i := range manyFiles + 10 {
+		w.writeAt(i, fmt.Sprintf("in/k=%d/%04d.csv", i%2, i), fmt.Sprintf("v\n%d\n", i))
+		want = append(want, fmt.Sprintf("%d|%d", i, i%2))
+	}
+	table := w.table(w.env("path", "in"))
+	equal(t, "rows", w.rows(table), want)
+	equal(t, "one column twice", w.rows(table, 1, 1)[:2], []string{"0|0", "1|1"})
+	s := w.stream()
+	if got := s.next(connector.Limit{}); len(got) != len(want) {
+		t.Errorf("%d rows of a stream, want %d", len(got), len(want))
+	}
+	if hashes := s.source.Hashes("", s.at); len(hashes) != len(want) || len(hashes[0].Hash) != 32 {
+		t.Errorf("%d hashes", len(hashes))
+	}
+}

@@ -200,16 +200,18 @@ func (s *Source) Limit() connector.Limit {
 	return connector.Limit{Files: s.o.options.MaxFiles, Bytes: s.o.options.MaxBytes}
 }
 
-// Metrics implements connector.Measured: how many files wait to be read.
+// Metrics implements connector.Measured: how many files wait to be read and, with
+// max_file_age, how many it has passed over since the start.
 func (s *Source) Metrics() map[string]string {
-	return map[string]string{"numFilesOutstanding": strconv.Itoa(len(s.pending))}
+	m := map[string]string{"numFilesOutstanding": strconv.Itoa(len(s.pending))}
+	if s.o.options.MaxFileAge > 0 {
+		m["numFilesTooOld"] = strconv.FormatInt(s.tooOld, 10)
+	}
+	return m
 }
 
 // Pinned are the choices that keep the columns as they are, for the checkpoint.
 func (s *Source) Pinned() map[string]string { return maps.Clone(s.o.pinned) }
-
-// TooOld is how many files max_file_age has passed over.
-func (s *Source) TooOld() int64 { return s.tooOld }
 
 // Close implements connector.Source.
 func (s *Source) Close() error { return s.o.lister.watch.close() }

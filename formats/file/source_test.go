@@ -303,8 +303,8 @@ func TestFileAges(t *testing.T) {
 	s = w.stream("max_file_age", "1 minute")
 	s.expect("2", "3")
 	s.expect()
-	if s.source.TooOld() != 1 {
-		t.Errorf("%d files were too old", s.source.TooOld())
+	if s.source.Metrics()["numFilesTooOld"] != "1" {
+		t.Errorf("too old: %v", s.source.Metrics())
 	}
 }
 

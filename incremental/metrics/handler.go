@@ -118,6 +118,8 @@ func (q *query) status() string {
 		return "failed: " + q.err.Error()
 	case q.running:
 		return "running"
+	case !q.started:
+		return "not started"
 	}
 	return "ended"
 }

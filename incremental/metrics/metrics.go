@@ -31,10 +31,10 @@ type Metrics struct {
 
 // query is what the page and the health check show of one query.
 type query struct {
-	name     string
-	running  bool
-	err      error
-	progress *incremental.Progress // the newest; nil before the first batch
+	name             string
+	started, running bool
+	err              error
+	progress         *incremental.Progress // the newest; nil before the first batch
 	// Sums of this run.
 	rows, out, late, malformed int64
 }
@@ -80,6 +80,9 @@ func New() *Metrics {
 
 // Listener is the Listener of one query, which hands on to next what it is told.
 func (m *Metrics) Listener(name string, next incremental.Listener) incremental.Listener {
+	m.mu.Lock()
+	m.of(name)
+	m.mu.Unlock()
 	l := next
 	l.Started = func(id, runID, queryName string) {
 		m.started(name)
@@ -117,7 +120,7 @@ func (m *Metrics) started(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.of(name)
-	q.running, q.err = true, nil
+	q.started, q.running, q.err = true, true, nil
 	m.running.WithLabelValues(name).Set(1)
 }
 

@@ -69,12 +69,6 @@ const (
 // their end.
 func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputMode) (*Operator, error) {
 	o := &Operator{node: a, name: a.State, kind: "sessionWindowStateStoreSaveExec", text: "session " + aggregateText(a), mode: mode}
-	for _, n := range a.Aggs {
-		if agg := n.Expr.(*expr.Agg); agg.Distinct {
-			return nil, &logical.UnsupportedError{What: agg.String() + " over a session window on a stream",
-				Reason: "sessions merge, and the distinct values of two cannot be merged", Remedy: "use collect_set, or a tumbling window"}
-		}
-	}
 	for _, k := range a.Keys {
 		if !s.isBound(k.Expr) && readsBound(k.Expr, s) {
 			return nil, &logical.UnsupportedError{What: "grouping by " + k.Expr.String() + " on a stream",
@@ -97,7 +91,7 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 	for i, k := range others {
 		t.Key = append(t.Key, columnar.Field(names[i], k.Expr.Type()))
 	}
-	for i, n := range a.Aggs {
+	for i, n := range mergeable(a.Aggs) {
 		agg := n.Expr.(*expr.Agg)
 		t.Aggregates = append(t.Aggregates, state.AggregateColumn{
 			Name: names[len(others)+i],
@@ -110,6 +104,27 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 	_, o.evicted = logical.EventTimes(a.Input)[s.end.ID]
 	o.evicted = o.evicted && mode != connector.Complete
 	return o, nil
+}
+
+// mergeable makes of aggregates over distinct values such that keep their values in their
+// own state, where sessions that merge can join them.
+func mergeable(aggs []expr.Named) []expr.Named {
+	out := slices.Clone(aggs)
+	for i, n := range aggs {
+		agg := *n.Expr.(*expr.Agg)
+		if !agg.Distinct {
+			continue
+		}
+		plain := agg.Signature.Overload
+		overload, signature := *plain, *agg.Signature
+		overload.New = func(mem memory.Allocator, args []arrow.DataType) (function.Accumulator, error) {
+			return function.NewDistinct(mem, nil, plain, args)
+		}
+		signature.Overload = &overload
+		agg.Signature, agg.Distinct = &signature, false
+		out[i].Expr = &agg
+	}
+	return out
 }
 
 func readsBound(e expr.Expr, s sessionKeys) bool {
@@ -135,7 +150,7 @@ func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst
 	if err != nil {
 		return nil, err
 	}
-	aggs, err := physical.BindNamed(a.Aggs, schema)
+	aggs, err := physical.BindNamed(mergeable(a.Aggs), schema)
 	if err != nil {
 		return nil, err
 	}

@@ -294,11 +294,8 @@ func (g generator) windows(q *genQuery) {
 		}
 		// Sessions are merged by the aggregate right above their rows.
 		q.Join, q.Keys = "", slices.DeleteFunc(q.Keys, func(k string) bool { return k == "name" })
-		// DISTINCT is refused: the values of sessions that merge cannot be told apart.
 		// Two stored sessions that merge do not know which came first.
-		q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool {
-			return strings.Contains(a, "DISTINCT") || slices.Contains(genOrdered, a)
-		}), "count(*)")
+		q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool { return slices.Contains(genOrdered, a) }), "count(*)")
 	}
 	if (q.Mode == connector.Append || q.Stream != "") && g.IntN(4) == 0 {
 		q.Chain = true

@@ -4,7 +4,8 @@
 // It is small on purpose: whatever is not in FS cannot be done to disk. Every
 // durable action of Tidemill goes through it, so that a test can record each
 // one (Trace), make any one of them fail or crash (package faultfs), and look
-// at what a power cut would have left (Mem.Crash).
+// at what a power cut would have left (Mem.Crash). On an Overlay everything can be done
+// without changing what is below it.
 //
 // # What a crash may leave
 //
