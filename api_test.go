@@ -37,6 +37,7 @@ var api = []struct {
 	{"logical/expr", []string{"Term"}},
 	{"logical/connector", nil},
 	{"columnar", []string{"Reader"}},
+	{"formats/avro", []string{"Options", "Compression"}},
 	{"formats/codec", []string{"Mode", "Encoding", "Compression"}},
 	{"formats/csv", []string{"Options", "Header"}},
 	{"formats/ipc", []string{"Options", "Compression"}},

@@ -26,6 +26,7 @@ var onlyIn = map[string][]string{
 	"github.com/google/btree":             {"incremental/state"},
 	"github.com/parquet-go/parquet-go":    {"formats/parquet"},
 	"github.com/klauspost/compress":       {"formats"},
+	"github.com/twmb/avro":                {"formats/avro"},
 	"github.com/spf13/cobra":              {"cmd"},
 	"github.com/prometheus/client_golang": {"incremental/metrics"},
 	"github.com/axiomhq/hyperloglog":      {"columnar/function"},

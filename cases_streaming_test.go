@@ -167,6 +167,19 @@ func (p *player) play(s *streamStep) {
 	}
 	o := p.run(strings.Join(p.use.Pipeline, "\n")+"\n", flags...)
 	p.check(o, &s.Expect)
+	if o.code == 0 && p.c.Mode != "update" {
+		p.verify(flags[2:])
+	}
+}
+
+// verify has the output derived again from the logged inputs, after every step. Where the
+// case took an input away, not everything can be.
+func (p *player) verify(flags []string) {
+	o := p.tidemill(append(append([]string{"verify"}, flags...), "job.sql")...)
+	moved := slices.ContainsFunc(p.c.Steps, func(s streamStep) bool { return len(s.Do) > 0 })
+	if o.code != 0 && !(moved && strings.Contains(o.stderr, "could not be verified as a whole")) {
+		p.errorf("verify: exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
 }
 
 func (p *player) errorf(format string, args ...any) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // Changes is what a script means for the checkpoint of one of its queries.
@@ -64,6 +65,12 @@ func (sc *Script) changesOf(ctx context.Context, in *insert) (*Changes, error) {
 	c := &Changes{Query: in.name, Checkpoint: in.checkpoint, Batch: checkpoint.NoBatch}
 	// A start tidies what it finds; here it does so in memory.
 	j, plan, err := sc.on(vfs.NewOverlay(sc.s.opts.fs)).plan(ctx, in)
+	if isWaiting(err) {
+		var none *connector.NoFilesError
+		errors.As(err, &none)
+		c.Parts = []ChangedPart{{"source", none.Stream, New, "it has neither columns nor files yet"}}
+		return c, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -147,11 +147,27 @@ func (l *logged) commitBefore(id int64) (c *checkpoint.CommitEntry, ok bool, err
 	if before.commit == nil || l.operators && !before.kept {
 		return nil, false, nil
 	}
-	err = checkpoint.Inspect(l.sc.s.opts.fs, l.in.checkpoint, func(v *checkpoint.View) error { return v.VerifyState(before.commit) })
-	if errors.Is(err, checkpoint.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+	ok, err = l.stateThere(before.commit)
+	return before.commit, ok, err
+}
+
+// stateThere says whether the state files that a commit names are there. Whether they are
+// whole is found when they are read.
+func (l *logged) stateThere(c *checkpoint.CommitEntry) (there bool, err error) {
+	err = checkpoint.Inspect(l.sc.s.opts.fs, l.in.checkpoint, func(v *checkpoint.View) error {
+		for _, op := range c.State {
+			for _, f := range op.Files {
+				if _, err := l.sc.s.opts.fs.Stat(v.StatePath(op.Operator, f)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return before.commit, err == nil, err
+	return err == nil, err
 }
 
 // lostText says which inputs of a batch are not there as they were.

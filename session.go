@@ -186,7 +186,7 @@ func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
 
 // Read is a DataFrame over the files at a path, directory or glob, as they are when it
 // is collected; their columns are looked for now. options is the Options of one of
-// formats/csv, json, parquet, ipc or text, or nothing: then the names of the files say the
+// formats/csv, json, parquet, ipc, avro or text, or nothing: then the names of the files say the
 // format.
 func (s *Session) Read(path string, options ...any) *logical.DataFrame {
 	var given any

@@ -96,41 +96,31 @@ func (sc *Script) Verify(ctx context.Context) ([]Verification, error) {
 	return found, errors.Join(errs...)
 }
 
-// verifyTries is how often a table that its running query replaced meanwhile is compared.
-const verifyTries = 3
-
 func (sc *Script) verifyInsert(ctx context.Context, in *insert) (*Verification, error) {
-	for try := 1; ; try++ {
-		v := &Verification{Query: in.name, Output: in.path, Upto: checkpoint.NoBatch}
-		if c := in.sink.Options["connector"]; in.path == "" || c != "" && c != "filesystem" {
-			v.Skipped = "its rows went to " + c + ", not to files"
-			return v, nil
-		}
-		f := &verifier{sc: sc, in: in, found: v}
-		if err := f.prepare(ctx); err != nil {
+	v := &Verification{Query: in.name, Output: in.path, Upto: checkpoint.NoBatch}
+	if c := in.sink.Options["connector"]; in.path == "" || c != "" && c != "filesystem" {
+		v.Skipped = "its rows went to " + c + ", not to files"
+		return v, nil
+	}
+	f := &verifier{sc: sc, in: in, found: v, out: connector.CleanPath(in.path), seen: vfs.NewOverlay(sc.s.opts.fs)}
+	for _, step := range []func(context.Context) error{f.prepare, f.strangers, f.batches} {
+		if err := step(ctx); err != nil {
 			return nil, err
-		}
-		if err := f.strangers(); err != nil {
-			return nil, err
-		}
-		if err := f.batches(ctx); err != nil {
-			return nil, err
-		}
-		moved, err := f.tableMoved()
-		if err != nil || !moved || v.Verified() || try == verifyTries {
-			return v, err
 		}
 	}
+	return v, nil
 }
 
 // verifier compares what one query committed with what its inputs give.
 type verifier struct {
 	sc        *Script
 	in        *insert
+	out       string // the directory
 	log       *logged
 	found     *Verification
 	published map[int64]file.Publication
-	last      int64 // newest batch published
+	last      int64        // newest batch published
+	seen      *vfs.Overlay // where it is looked at: a table stays there as it was
 	committed *outputReader
 	derived   *outputReader
 	fsys      *vfs.Overlay // where it is derived
@@ -143,17 +133,12 @@ func (f *verifier) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, query, err := file.Published(f.sc.s.opts.fs, connector.CleanPath(f.in.path))
+	query, err := f.readPublished(ctx)
 	if err != nil {
 		return err
 	}
 	if query != before.meta.ID {
 		return &connector.RefusedError{Path: f.in.path, Reason: "it is the output of another query than the checkpoint " + f.in.checkpoint}
-	}
-	f.published, f.last = map[int64]file.Publication{}, checkpoint.NoBatch
-	for _, p := range list {
-		f.published[p.Batch] = p
-		f.last = max(f.last, p.Batch)
 	}
 	if f.log, err = f.sc.logged(ctx, f.in); err != nil {
 		return err
@@ -162,29 +147,80 @@ func (f *verifier) prepare(ctx context.Context) error {
 	if n := int64(len(f.log.batches)); f.found.Upto >= n {
 		return &connector.RefusedError{Path: f.in.checkpoint, Reason: fmt.Sprintf("the output holds batch %d, and it knows only %d batches", f.found.Upto, n)}
 	}
-	f.committed, err = newOutputReader(ctx, f.sc, f.in)
+	f.committed, err = newOutputReader(ctx, f.sc.on(f.seen), f.in)
 	return err
 }
 
-// tableMoved says whether the query replaced its table since it was read.
-func (f *verifier) tableMoved() (bool, error) {
-	if !f.published[f.last].Replaces {
+// readPublished reads the manifest, and the table where the query replaces one: a query
+// that runs replaces it again at any time, so it is read until it is that of a batch.
+func (f *verifier) readPublished(ctx context.Context) (query string, err error) {
+	tried := checkpoint.NoBatch
+	for {
+		list, id, err := file.Published(f.sc.s.opts.fs, f.out)
+		if err != nil {
+			return "", err
+		}
+		f.published, f.last = map[int64]file.Publication{}, checkpoint.NoBatch
+		for _, p := range list {
+			f.published[p.Batch] = p
+			f.last = max(f.last, p.Batch)
+		}
+		newest := f.published[f.last]
+		if !newest.Replaces {
+			return id, nil
+		}
+		decided, err := file.Decided(f.sc.s.opts.fs, f.out)
+		if err != nil {
+			return "", err
+		}
+		ok, err := f.keepTable(ctx, append(decided, newest))
+		if err != nil || ok || tried == f.last {
+			return id, err // one that is no batch's, though none came since, is for compare
+		}
+		tried = f.last
+	}
+}
+
+// keepTable copies the table, so that it stays; ok says that it is that of one of the
+// batches, which is the newest then.
+func (f *verifier) keepTable(ctx context.Context, candidates []file.Publication) (ok bool, err error) {
+	tables := ofSide(candidates[len(candidates)-1].Files, "")
+	if len(tables) != 1 {
+		return true, nil
+	}
+	name := tables[0].Path
+	data, err := vfs.ReadFile(f.sc.s.opts.fs, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	list, _, err := file.Published(f.sc.s.opts.fs, connector.CleanPath(f.in.path))
-	return len(list) > 0 && list[len(list)-1].Batch > f.last, err
+	if err != nil {
+		return false, err
+	}
+	if err := vfs.WriteAtomic(f.seen, name, data); err != nil {
+		return false, err
+	}
+	hash, err := file.ContentHash(ctx, f.seen, name)
+	for _, c := range slices.Backward(candidates) {
+		for _, t := range ofSide(c.Files, "") {
+			if t.Path == name && t.Hash == hash {
+				f.published[c.Batch], f.last = c, c.Batch
+				return true, err
+			}
+		}
+	}
+	return false, err
 }
 
 // strangers finds files that look like the query's own, and that no batch wrote: whoever
 // reads the directory with a pattern reads them, too.
-func (f *verifier) strangers() error {
+func (f *verifier) strangers(context.Context) error {
 	known := map[string]bool{}
 	for _, p := range f.published {
 		for _, w := range p.Files {
 			known[w.Path] = true
 		}
 	}
-	return vfs.Walk(f.sc.s.opts.fs, connector.CleanPath(f.in.path), func(name string, e fs.DirEntry) error {
+	return vfs.Walk(f.seen, f.out, func(name string, e fs.DirEntry) error {
 		base := path.Base(name)
 		hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 		switch {

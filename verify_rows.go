@@ -20,7 +20,7 @@ import (
 
 // compare compares a batch that was derived with what is committed of it.
 func (f *verifier) compare(ctx context.Context, id int64) error {
-	derived, err := file.PublishedBy(f.fsys, connector.CleanPath(f.in.path), id)
+	derived, err := file.PublishedBy(f.fsys, f.out, id)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (f *verifier) compareSide(ctx context.Context, id int64, committed, derived
 	for _, d := range derived {
 		f.found.Rows += d.Rows
 	}
-	same, err := f.sameBytes(committed, derived)
+	same, err := f.sameBytes(ctx, committed, derived)
 	if err != nil || same {
 		return err
 	}
@@ -106,7 +106,7 @@ func (f *verifier) compareRows(id int64, is, should []diff.Row) {
 }
 
 // sameBytes says whether two lists of files have the same content, file by file.
-func (f *verifier) sameBytes(committed, derived []file.PublishedFile) (bool, error) {
+func (f *verifier) sameBytes(ctx context.Context, committed, derived []file.PublishedFile) (bool, error) {
 	if len(committed) != len(derived) {
 		return false, nil
 	}
@@ -114,7 +114,7 @@ func (f *verifier) sameBytes(committed, derived []file.PublishedFile) (bool, err
 		if c.Hash != derived[i].Hash || c.Size != derived[i].Size {
 			return false, nil
 		}
-		hash, err := file.ContentHash(f.sc.s.opts.fs, c.Path)
+		hash, err := file.ContentHash(ctx, f.seen, c.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}

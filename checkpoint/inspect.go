@@ -191,9 +191,6 @@ func (v *View) OpenState(operator string, file StateFile) (vfs.File, error) {
 	return v.d.OpenState(operator, file)
 }
 
-// VerifyState checks size and hash of every state file that a commit names.
-func (v *View) VerifyState(c *CommitEntry) error { return v.d.VerifyState(c) }
-
 // StatePath is the path of a state file.
 func (v *View) StatePath(operator string, file StateFile) string {
 	return v.d.StatePath(operator, file)

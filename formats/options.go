@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/tidemill/tidemill/formats/avro"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/formats/ipc"
@@ -14,7 +15,7 @@ import (
 
 // OptionsOf is the format that a format's Options belong to, and what they say beside
 // the defaults as the strings of WITH (…). v is csv.Options, json.Options,
-// parquet.Options, text.Options, ipc.Options, or nil: no format and no options. Locations are the
+// parquet.Options, text.Options, ipc.Options, avro.Options, or nil: no format and no options. Locations are the
 // session's and left out.
 func OptionsOf(v any) (format string, options map[string]string, err error) {
 	o := optionStrings{}
@@ -58,8 +59,18 @@ func OptionsOf(v any) (format string, options map[string]string, err error) {
 			o["compression"] = x.Compression.String()
 		}
 		return "arrow", o, nil
+	case avro.Options:
+		if err := x.Validate(); err != nil {
+			return "", nil, err
+		}
+		o.mode(x.Mode)
+		if x.Compression != avro.Snappy {
+			o["compression"] = x.Compression.String()
+		}
+		o.number("compression_level", x.CompressionLevel)
+		return "avro", o, nil
 	}
-	return "", nil, fmt.Errorf("%T is not the Options of a format; use csv.Options, json.Options, parquet.Options, text.Options or ipc.Options", v)
+	return "", nil, fmt.Errorf("%T is not the Options of a format; use csv.Options, json.Options, parquet.Options, text.Options, ipc.Options or avro.Options", v)
 }
 
 // optionStrings are options that differ from the defaults.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tidemill/tidemill/formats/avro"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/console"
 	"github.com/tidemill/tidemill/formats/csv"
@@ -108,6 +109,11 @@ func Files() file.Formats {
 			New: newArrow, RowCount: ipc.RowCount,
 		},
 		{
+			Name: "avro", Extensions: []string{".avro"},
+			ReadKeys: append(avro.Keys(), "union_by_name"), WriteKeys: avro.WriteKeys(),
+			New: newAvro, RowCount: avro.RowCount,
+		},
+		{
 			Name: "text", Extensions: []string{".txt", ".log"},
 			ReadKeys: text.Keys(), WriteKeys: text.WriteKeys(),
 			New: func(env file.FormatEnv) (codec.Format, error) {
@@ -162,6 +168,22 @@ func newArrow(env file.FormatEnv) (codec.Format, error) {
 		o.TimeZone = env.Location
 	}
 	return ipc.New(o)
+}
+
+// newAvro makes the format avro.
+func newAvro(env file.FormatEnv) (codec.Format, error) {
+	options, err := byName(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	o, err := avro.ParseOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	if o.TimeZone == nil {
+		o.TimeZone = env.Location
+	}
+	return avro.New(o)
 }
 
 // newParquet makes the format parquet.

@@ -10,12 +10,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/harness"
 	"github.com/tidemill/tidemill/bench/queries"
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -26,11 +26,13 @@ type comparison struct {
 	formats             []string
 	rows                int64
 	n, threads          int
+	out                 *output
 }
 
 func compare(ctx context.Context, args []string) error {
-	var c comparison
+	c := comparison{out: newOutput("query", "Time of Tidemill as a share of DuckDB's, batch queries")}
 	f := flag.NewFlagSet("compare", flag.ContinueOnError)
+	c.out.flags(f)
 	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
 	f.StringVar(&c.only, "queries", "", "only queries whose name contains this")
@@ -50,62 +52,50 @@ func (c *comparison) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
-	table := []string{"| query | format | tidemill s | DuckDB s | ratio | tidemill MB | DuckDB MB | same |", "|---|---|---:|---:|---:|---:|---:|---|"}
 	for _, format := range c.formats {
 		for _, q := range all {
 			if !strings.Contains(q.Name, c.only) {
 				continue
 			}
-			line, err := c.query(ctx, out, q, format)
-			if err != nil {
-				line = fmt.Sprintf("| %s | %s | %s |||||", q.Name, format, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " "))
-			}
-			table = append(table, line)
+			ours, theirs, same, err := c.query(ctx, q, format)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			c.out.add(q.Name+", "+format, ours, theirs, same, err)
 		}
 	}
-	fmt.Fprintf(out, "\n%d rows, %d threads, median of %d runs. tidemill: a new process each run; DuckDB: the second run in a new process.\n\n%s\n",
-		c.rows, c.threads, c.n, strings.Join(table, "\n"))
-	return nil
+	c.out.note = fmt.Sprintf("%d rows, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
+		c.rows, c.threads, c.n, c.out.mean("ratio"))
+	return c.out.write(out, sideColumns)
 }
 
-// query runs one query on both engines in turns.
-func (c *comparison) query(ctx context.Context, out io.Writer, q queries.Query, format string) (string, error) {
+// query runs one query on both engines in turns, and says whether they agree.
+func (c *comparison) query(ctx context.Context, q queries.Query, format string) (ours, theirs []harness.Measurement, same string, err error) {
 	file, err := c.data(ctx, q.Data, format)
 	if err != nil {
-		return "", err
+		return nil, nil, "", err
 	}
-	var ours, theirs []measurement
 	var got, want []string
 	for range c.n {
-		m, err := runProcess(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
+		m, err := harness.Run(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
 		if err != nil {
-			return "", err
+			return nil, nil, "", err
 		}
 		ours = append(ours, m)
-		if got, err = csvRow(m.stdout); err != nil {
-			return "", err
+		if got, err = csvRow(m.Stdout); err != nil {
+			return nil, nil, "", err
 		}
 		m, result, err := runDuckDB(ctx, c.threads, "", q.Text(true, file))
 		if err != nil {
-			return "", err
+			return nil, nil, "", err
 		}
 		theirs, want = append(theirs, m), result.Row
 	}
-	a, b := median(ours), median(theirs)
-	for name, m := range map[string]measurement{"tidemill": a, "duckdb": b} {
-		fmt.Fprintf(out, "BenchmarkQuery/%s/%s/%s \t%d\t%d ns/op\t%.1f MB-peak\t%.2f Mrows/s\n", q.Name, format, name, c.n,
-			m.wall.Nanoseconds(), float64(m.peakKB)/1024, float64(c.rows)/1e6/m.wall.Seconds())
-	}
-	same := "yes"
+	same = "yes"
 	if !sameRow(got, want) {
 		same = fmt.Sprintf("NO: %v, %v", got, want)
 	}
-	return fmt.Sprintf("| %s | %s | %.3f | %.3f | %.2f | %d | %d | %s |", q.Name, format, a.wall.Seconds(), b.wall.Seconds(),
-		a.wall.Seconds()/b.wall.Seconds(), a.peakKB/1024, b.peakKB/1024, same), nil
+	return ours, theirs, same, nil
 }
 
 // data is the path of a table; it is made if it is not there.
@@ -124,7 +114,7 @@ func (c *comparison) data(ctx context.Context, name, format string) (string, err
 	}
 	// In a process of its own: the peak memory of a process that is started counts
 	// from that of the one that starts it.
-	if _, err := runProcess(ctx, self, makeCommand, name, format, fmt.Sprint(c.rows), path+".tmp"); err != nil {
+	if _, err := harness.Run(ctx, self, makeCommand, name, format, fmt.Sprint(c.rows), path+".tmp"); err != nil {
 		return "", err
 	}
 	return path, fsys.Rename(path+".tmp", path)
@@ -146,11 +136,6 @@ func makeTable(args []string) error {
 		d = gen.Events(1, rows, 1000)
 	}
 	return gen.Write(vfs.OS(), args[3], args[1], d)
-}
-
-func median(list []measurement) measurement {
-	sorted := slices.SortedFunc(slices.Values(list), func(a, b measurement) int { return int(a.wall - b.wall) })
-	return sorted[len(sorted)/2]
 }
 
 // csvRow is the first row of a CSV output with a header.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/harness"
 	"github.com/tidemill/tidemill/internal/vfs"
 )
 
@@ -102,12 +103,12 @@ func (c *freshness) runTidemill(ctx context.Context, landing string) (keptFresh,
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		return keptFresh{}, err
 	}
-	m, err := runProcess(ctx, c.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", c.threads), job)
+	m, err := harness.Run(ctx, c.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", c.threads), job)
 	if err != nil {
 		return keptFresh{}, err
 	}
-	k := keptFresh{name: "tidemill", peakKB: m.peakKB}
-	lines := strings.Split(string(m.stderr), "\n")
+	k := keptFresh{name: "tidemill", peakKB: m.PeakBytes / 1024}
+	lines := strings.Split(string(m.Stderr), "\n")
 	for _, line := range lines {
 		var p struct {
 			NumInputRows int64            `json:"numInputRows"`

@@ -1,44 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
 	_ "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/tidemill/tidemill/bench/harness"
 )
-
-// measurement is one run of a process.
-type measurement struct {
-	wall   time.Duration
-	peakKB int64
-	stdout []byte
-	stderr []byte
-}
-
-// runProcess runs a program to its end and measures it.
-func runProcess(ctx context.Context, name string, args ...string) (measurement, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	start := time.Now()
-	err := cmd.Run()
-	m := measurement{wall: time.Since(start), stdout: out.Bytes(), stderr: errs.Bytes()}
-	if err != nil {
-		return m, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, errs.String())
-	}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		m.peakKB = usage.Maxrss
-	}
-	return m, nil
-}
 
 // childCommand runs DuckDB in a process of its own, so that its memory can be told.
 const childCommand = "child"
@@ -46,6 +20,7 @@ const childCommand = "child"
 // childResult is what a child prints.
 type childResult struct {
 	Nanos []int64  `json:"nanos"` // of each run
+	CPU   []int64  `json:"cpu"`   // of each run, in nanoseconds of all threads
 	Row   []string `json:"row"`   // the first row of the result
 	Count int      `json:"count"` // how many rows the result has
 }
@@ -72,13 +47,23 @@ func child(ctx context.Context, args []string) error {
 	}
 	var r childResult
 	for range runs {
-		start := time.Now()
+		start, busy := time.Now(), cpuTime()
 		if r.Row, r.Count, err = firstRow(ctx, db, args[3]); err != nil {
 			return err
 		}
 		r.Nanos = append(r.Nanos, time.Since(start).Nanoseconds())
+		r.CPU = append(r.CPU, cpuTime()-busy)
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// cpuTime is the time this process was busy, in nanoseconds.
+func cpuTime() int64 {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return r.Utime.Nano() + r.Stime.Nano()
 }
 
 func openDuckDB(ctx context.Context, file, threads string) (*sql.DB, error) {
@@ -125,21 +110,21 @@ func firstRow(ctx context.Context, db *sql.DB, query string) (first []string, co
 	return first, count, rows.Err()
 }
 
-// runDuckDB runs a query twice in a new process, after setup, and gives the time of the
-// second run.
-func runDuckDB(ctx context.Context, threads int, setup, query string) (measurement, childResult, error) {
+// runDuckDB runs a query twice in a new process, after setup, and measures the second
+// run.
+func runDuckDB(ctx context.Context, threads int, setup, query string) (harness.Measurement, childResult, error) {
 	var r childResult
 	self, err := os.Executable()
 	if err != nil {
-		return measurement{}, r, err
+		return harness.Measurement{}, r, err
 	}
-	m, err := runProcess(ctx, self, childCommand, fmt.Sprint(threads), "2", setup, query)
+	m, err := harness.Run(ctx, self, childCommand, fmt.Sprint(threads), "2", setup, query)
 	if err != nil {
 		return m, r, err
 	}
-	if err := json.Unmarshal(m.stdout, &r); err != nil {
+	if err := json.Unmarshal(m.Stdout, &r); err != nil {
 		return m, r, err
 	}
-	m.wall = time.Duration(r.Nanos[len(r.Nanos)-1])
+	m.Wall, m.CPU = time.Duration(r.Nanos[len(r.Nanos)-1]), time.Duration(r.CPU[len(r.CPU)-1])
 	return m, r, nil
 }

@@ -6,12 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/harness"
 	"github.com/tidemill/tidemill/bench/queries"
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -21,13 +21,15 @@ type tpchRun struct {
 	tidemill, dir, only string
 	scale               float64
 	n, threads          int
+	out                 *output
 }
 
 // tpch runs the 22 queries of the decision support benchmark on both engines in turns
 // and prints a table.
 func tpch(ctx context.Context, args []string) error {
-	var c tpchRun
+	c := tpchRun{out: newOutput("tpch", "Time of Tidemill as a share of DuckDB's, TPC-H")}
 	f := flag.NewFlagSet("tpch", flag.ContinueOnError)
+	c.out.flags(f)
 	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
 	f.StringVar(&c.only, "queries", "", "only queries whose name contains this")
@@ -49,8 +51,6 @@ func (c *tpchRun) run(ctx context.Context, out io.Writer) error {
 	if err := c.data(dir); err != nil {
 		return err
 	}
-	table := []string{"| query | tidemill s | DuckDB s | ratio | tidemill MB | DuckDB MB | rows |", "|---|---:|---:|---:|---:|---:|---|"}
-	logs, counted := 0.0, 0
 	for _, q := range all {
 		if !strings.Contains(q.Name, c.only) {
 			continue
@@ -59,45 +59,36 @@ func (c *tpchRun) run(ctx context.Context, out io.Writer) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			table = append(table, fmt.Sprintf("| %s | %s |||||", q.Name, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " ")))
-			continue
-		}
-		ratio := ours.wall.Seconds() / theirs.wall.Seconds()
-		logs, counted = logs+math.Log(ratio), counted+1
-		table = append(table, fmt.Sprintf("| %s | %.3f | %.3f | %.2f | %d | %d | %s |", q.Name, ours.wall.Seconds(), theirs.wall.Seconds(),
-			ratio, ours.peakKB/1024, theirs.peakKB/1024, rows))
-		fmt.Fprintln(out, table[len(table)-1])
+		c.out.add(q.Name, ours, theirs, rows, err)
 	}
-	fmt.Fprintf(out, "\nscale %g, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.\n\n%s\n",
-		c.scale, c.threads, c.n, math.Exp(logs/float64(max(counted, 1))), strings.Join(table, "\n"))
-	return nil
+	c.out.note = fmt.Sprintf("scale %g, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
+		c.scale, c.threads, c.n, c.out.mean("ratio"))
+	return c.out.write(out, sideColumns)
 }
 
 // query runs one query in turns; rows is how many it gives, or how the engines differ.
-func (c *tpchRun) query(ctx context.Context, dir string, q queries.Query) (ours, theirs measurement, rows string, err error) {
-	var a, b []measurement
+func (c *tpchRun) query(ctx context.Context, dir string, q queries.Query) (ours, theirs []harness.Measurement, rows string, err error) {
 	for range c.n {
-		m, err := runProcess(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), tpchTables(dir, "CREATE TABLE %s WITH (path = '%s');\n")+q.SQL)
+		m, err := harness.Run(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), tpchTables(dir, "CREATE TABLE %s WITH (path = '%s');\n")+q.SQL)
 		if err != nil {
-			return m, m, "", err
+			return nil, nil, "", err
 		}
-		a = append(a, m)
-		records, err := csv.NewReader(strings.NewReader(string(m.stdout))).ReadAll()
+		ours = append(ours, m)
+		records, err := csv.NewReader(strings.NewReader(string(m.Stdout))).ReadAll()
 		if err != nil {
-			return m, m, "", err
+			return nil, nil, "", err
 		}
 		m, want, err := runDuckDB(ctx, c.threads, tpchTables(dir, "CREATE VIEW %s AS SELECT * FROM '%s';\n"), q.SQL)
 		if err != nil {
-			return m, m, "", err
+			return nil, nil, "", err
 		}
-		b = append(b, m)
-		rows = fmt.Sprint(len(records) - 1)
+		theirs = append(theirs, m)
+		rows = fmt.Sprintf("%d rows", len(records)-1)
 		if len(records)-1 != want.Count {
 			rows = fmt.Sprintf("%s, DuckDB: %d", rows, want.Count)
 		}
 	}
-	return median(a), median(b), rows, nil
+	return ours, theirs, rows, nil
 }
 
 // data makes the tables that are not there.

@@ -92,12 +92,11 @@ func medianDeviationAggregate() *Aggregate {
 	return pickedAggregate("mad", "The median of the distances of the values from their median; nulls aside.",
 		"SELECT mad(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 2.0", []Matcher{doubleArg}, func(v []float64, _ float64) float64 {
 			middle := interpolated(v, 0.5)
-			distances := make([]float64, len(v))
+			distances := make([]int64, len(v))
 			for i, x := range v {
-				distances[i] = math.Abs(x - middle)
+				distances[i] = floatWord(math.Abs(x - middle))
 			}
-			sortFloats(distances)
-			return interpolated(distances, 0.5)
+			return quantileOf(distances, 0.5)
 		})
 }
 
@@ -494,21 +493,25 @@ func (a *collector) joined(entries []uint32, lengths []int) (arrow.Array, error)
 func (a *collector) percentiles(groups []uint32) arrow.Array {
 	o := newOut[float64](a.mem, columnar.Float64, len(groups))
 	stored := a.values.(*fixedStore[uint64]).values
+	var w []int64 // in the order of the values; NaN is the greatest
 	var v []float64
 	for i, g := range groups {
-		v = v[:0]
+		w = w[:0]
 		for e := a.head[g]; e != noEntry; e = a.next[e] {
-			v = append(v, math.Float64frombits(stored[e]))
+			w = append(w, floatWord(math.Float64frombits(stored[e])))
 		}
-		if len(v) == 0 || a.param < 0 || a.param > 1 || a.param != a.param {
+		switch {
+		case len(w) == 0 || a.param < 0 || a.param > 1 || a.param != a.param:
 			o.null(i)
-			continue
-		}
-		sortFloats(v)
-		if a.pick != nil {
+		case a.pick == nil:
+			o.values[i] = quantileOf(w, a.param)
+		default:
+			slices.Sort(w)
+			v = v[:0]
+			for _, word := range w {
+				v = append(v, wordFloat(word))
+			}
 			o.values[i] = a.pick(v, a.param)
-		} else {
-			o.values[i] = interpolated(v, a.param)
 		}
 	}
 	return o.array()
@@ -524,9 +527,53 @@ func interpolated(v []float64, p float64) float64 {
 	return v[low]
 }
 
-// sortFloats orders values as ORDER BY does: NaN is the greatest.
-func sortFloats(v []float64) {
-	slices.SortFunc(v, func(x, y float64) int { return cmp.Compare(floatWord(x), floatWord(y)) })
+// quantileOf is interpolated of values that are not sorted, as order words. It moves
+// them about.
+func quantileOf(w []int64, p float64) float64 {
+	at := p * float64(len(w)-1)
+	low := int(at)
+	least := wordFloat(nth(w, low))
+	if part := at - float64(low); part > 0 {
+		return least + (wordFloat(slices.Min(w[low+1:]))-least)*part
+	}
+	return least
 }
+
+// nth is the value that stands at place n in ascending order; then it does, and none
+// behind it is smaller (Hoare's selection: no more is sorted than must be).
+func nth(w []int64, n int) int64 {
+	lo, hi := 0, len(w)-1
+	for tries := 0; hi-lo > 32; tries++ {
+		if tries == 64 {
+			break // bad luck with the pivots
+		}
+		pivot := middleOf(w[lo], w[lo+(hi-lo)/2], w[hi])
+		i, j := lo, hi
+		for i <= j {
+			for w[i] < pivot {
+				i++
+			}
+			for w[j] > pivot {
+				j--
+			}
+			if i <= j {
+				w[i], w[j] = w[j], w[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			hi = j
+		case n >= i:
+			lo = i
+		default:
+			return w[n]
+		}
+	}
+	slices.Sort(w[lo : hi+1])
+	return w[n]
+}
+
+func middleOf(a, b, c int64) int64 { return max(min(a, b), min(max(a, b), c)) }
 
 var _ Ager = (*collector)(nil)

@@ -22,7 +22,9 @@ type cursor struct {
 	// empty counts elements that take no bytes, so that a few bytes cannot stand for
 	// any number of them.
 	empty int64
-	depth int // of records being skipped
+	depth int // of a value being skipped
+	// symbols are the bytes of symbols of enums, which are short in the file.
+	symbols int
 }
 
 func (c *cursor) fail(err error) {
@@ -32,11 +34,24 @@ func (c *cursor) fail(err error) {
 	c.pos = len(c.buf)
 }
 
+// where adds to an error the name of the field it is in.
+func (c *cursor) where(field string) { c.err = &fieldError{field, c.err} }
+
 // rest is how many bytes are left.
 func (c *cursor) rest() int { return len(c.buf) - c.pos }
 
-// long reads a zigzag number of up to ten bytes.
+// long reads a zigzag number. Most have one byte: branches, lengths, what is small.
 func (c *cursor) long() int64 {
+	if c.pos < len(c.buf) && c.buf[c.pos] < 0x80 {
+		b := c.buf[c.pos]
+		c.pos++
+		return int64(b>>1) ^ -int64(b&1)
+	}
+	return c.longer()
+}
+
+// longer reads a zigzag number of up to ten bytes.
+func (c *cursor) longer() int64 {
 	v, n := binary.Uvarint(c.buf[c.pos:])
 	if n <= 0 {
 		if n == 0 && c.rest() < binary.MaxVarintLen64 {

@@ -319,24 +319,6 @@ func (n *node) skip(c *cursor) {
 		c.bytes()
 	case kindFixed:
 		c.next(n.size)
-	case kindArray, kindMap, kindRecord, kindUnion:
-		if c.depth++; c.depth > maxSkipDepth {
-			c.fail(fmt.Errorf("it is nested more than %d deep", maxSkipDepth))
-		}
-		n.skipNested(c)
-		c.depth--
-	}
-}
-
-func (n *node) skipNested(c *cursor) {
-	switch n.kind {
-	case kindRecord:
-		for _, f := range n.children {
-			if c.err != nil {
-				return
-			}
-			f.skip(c)
-		}
 	case kindUnion:
 		i := c.long()
 		if i < 0 || i >= int64(len(n.children)) {
@@ -344,9 +326,25 @@ func (n *node) skipNested(c *cursor) {
 			return
 		}
 		n.children[i].skip(c)
-	default:
+	case kindRecord:
+		n.skipFields(c)
+	case kindArray, kindMap:
 		n.skipElements(c)
 	}
+}
+
+// skipFields skips a record; types that contain themselves do so through one.
+func (n *node) skipFields(c *cursor) {
+	if c.depth++; c.depth > maxSkipDepth {
+		c.fail(fmt.Errorf("it is nested more than %d deep", maxSkipDepth))
+	}
+	for _, f := range n.children {
+		if c.err != nil {
+			break
+		}
+		f.skip(c)
+	}
+	c.depth--
 }
 
 // skipElements skips an array or a map, by the sizes of its parts where the file has them.

@@ -1,11 +1,15 @@
 package codec
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // HashBlock is the size of the blocks of a file that are hashed apart, so that units
@@ -52,4 +56,35 @@ func (h *ContentHash) Sum() (string, error) {
 	}
 	sum := all.Sum128().Bytes()
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// HashFile takes the content hash of a file, where one is wanted, by reading all of it:
+// for formats that may not read each part otherwise.
+func HashFile(ctx context.Context, file File) error {
+	if file.Hash == nil {
+		return nil
+	}
+	h, err := file.FS.Open(file.Path)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	buf := make([]byte, 1<<18)
+	hasher := xxh3.New()
+	for block := 0; int64(block)*HashBlock < file.Size; block++ {
+		hasher.Reset()
+		from := int64(block) * HashBlock
+		part := io.NewSectionReader(h, from, min(HashBlock, file.Size-from))
+		n, err := io.CopyBuffer(hasher, struct{ io.Reader }{part}, buf)
+		switch {
+		case err != nil:
+			return err
+		case n < part.Size():
+			return &connector.FileChangedError{Path: file.Path, Was: file.FileIdentity}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		file.Hash.Set(block, hasher.Sum128())
+	}
+	return nil
 }

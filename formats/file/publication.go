@@ -1,14 +1,14 @@
 package file
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strconv"
 
+	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -50,6 +50,33 @@ func Published(fsys vfs.FS, dir string) (list []Publication, queryID string, err
 	return list, id.Query, nil
 }
 
+// Decided lists what is being published at this moment, or was when its query ended: the
+// decision is made, and files may have their names already, but it is not committed yet.
+func Decided(fsys vfs.FS, dir string) ([]Publication, error) {
+	pending := path.Join(dir, controlDir, pendingName)
+	names, err := fsys.ReadDir(pending)
+	if err != nil {
+		return nil, unreadableOutput(dir, err)
+	}
+	var list []Publication
+	for _, name := range names {
+		if _, err := strconv.ParseInt(name.Name(), 10, 64); err != nil {
+			continue // a temporary file
+		}
+		entries, err := readManifestFile(fsys, pending, name.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is committed by now
+		}
+		if err != nil {
+			return nil, unreadableOutput(dir, err)
+		}
+		for _, e := range entries {
+			list = append(list, publication(dir, e))
+		}
+	}
+	return list, nil
+}
+
 // PublishedBy is what one batch did to an output directory; it is quick for the newest.
 func PublishedBy(fsys vfs.FS, dir string, batch int64) (Publication, error) {
 	manifest := path.Join(dir, controlDir, manifestDir)
@@ -85,22 +112,15 @@ func publication(dir string, e manifestEntry) Publication {
 }
 
 // ContentHash is the hash that an output notes of each of its files.
-func ContentHash(fsys vfs.FS, name string) (string, error) {
-	f, err := fsys.Open(name)
+func ContentHash(ctx context.Context, fsys vfs.FS, name string) (string, error) {
+	info, err := fsys.Stat(name)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	sum := newBlockHasher()
-	if _, err := io.Copy(hashWriter{sum}, bufio.NewReaderSize(f, 1<<20)); err != nil {
+	id := connector.FileIdentity{Path: name, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}
+	f := codec.File{FS: fsys, FileIdentity: id, Hash: codec.NewContentHash(id.Size)}
+	if err := codec.HashFile(ctx, f); err != nil {
 		return "", err
 	}
-	return sum.hash()
-}
-
-type hashWriter struct{ sum *blockHasher }
-
-func (w hashWriter) Write(p []byte) (int, error) {
-	w.sum.write(p)
-	return len(p), nil
+	return f.Hash.Sum()
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/zeebo/xxh3"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
@@ -96,7 +94,7 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	x, c, err := f.open(ctx, file, req.Stats)
 	if err != nil || x == nil {
 		if err == nil {
-			err = hashAll(ctx, file)
+			err = codec.HashFile(ctx, file)
 		}
 		return nil, err
 	}
@@ -113,14 +111,14 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	if f.options.Mode == codec.Drop {
 		if err := f.wholeFile(ctx, file, x, schema.Schema, req); err != nil {
 			if err = f.dropped(err, req.Stats); err == nil {
-				err = hashAll(ctx, file)
+				err = codec.HashFile(ctx, file)
 			}
 			return nil, err
 		}
 	}
 	units := makeUnits(file, p)
 	if len(units) == 0 {
-		return nil, hashAll(ctx, file)
+		return nil, codec.HashFile(ctx, file)
 	}
 	return units, nil
 }
@@ -197,7 +195,7 @@ func (u *unit) Bytes() int64 {
 // Open starts reading. The first unit takes the file's content hash, where one is wanted.
 func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
 	if u.first {
-		if err := hashAll(ctx, u.file); err != nil {
+		if err := codec.HashFile(ctx, u.file); err != nil {
 			return nil, err
 		}
 	}
@@ -209,36 +207,6 @@ func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
 		return nil, errors.Join(&connector.FileChangedError{Path: u.file.Path, Was: u.file.FileIdentity}, c.Close())
 	}
 	return newReader(u.plan, c, u.blocks), nil
-}
-
-// hashAll takes the content hash of a file: parts of it may not be read otherwise.
-func hashAll(ctx context.Context, file codec.File) error {
-	if file.Hash == nil {
-		return nil
-	}
-	h, err := file.FS.Open(file.Path)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	buf := make([]byte, 1<<18)
-	hasher := xxh3.New()
-	for block := 0; int64(block)*codec.HashBlock < file.Size; block++ {
-		hasher.Reset()
-		from := int64(block) * codec.HashBlock
-		part := io.NewSectionReader(h, from, min(codec.HashBlock, file.Size-from))
-		n, err := io.CopyBuffer(hasher, struct{ io.Reader }{part}, buf)
-		switch {
-		case err != nil:
-			return err
-		case n < part.Size():
-			return &connector.FileChangedError{Path: file.Path, Was: file.FileIdentity}
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		file.Hash.Set(block, hasher.Sum128())
-	}
-	return nil
 }
 
 // RowCount is the number of rows of a file by the metadata of its batches.

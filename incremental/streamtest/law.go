@@ -27,6 +27,8 @@ import (
 //	update    the last row of each key is that of the batch
 //	complete  the last table is that of the batch
 //
+// And each micro-batch gives its rows again when it is run from its log.
+//
 // Rows that the stream dropped as late, by the watermark of the batch they came in, are
 // left out of the batch.
 func (c *Case) Check(ctx context.Context, mem arrowmemory.Allocator) (difference, vacuous string) {
@@ -98,6 +100,9 @@ func (c *Case) stream(ctx context.Context, mem arrowmemory.Allocator) (_ *rowSet
 	late, err = judged(w)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := w.replays(ctx); err != nil {
+		return nil, late, err
 	}
 	rows, err := c.rows(w)
 	return rows, late, err

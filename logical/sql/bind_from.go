@@ -586,7 +586,7 @@ func (b *binder) tableFunc(n *ast.TableFunc, outer *env) (*relation, error) {
 	case name == "cumulate":
 		return nil, b.unsupported(n, "the table function "+name, "", "use HOP, or TUMBLE with a smaller size")
 	}
-	known := []string{"read_csv", "read_json", "read_parquet", "read_text", "read_arrow", "range", "generate_series", "UNNEST", "TUMBLE", "HOP", "SESSION"}
+	known := []string{"read_csv", "read_json", "read_parquet", "read_text", "read_arrow", "read_avro", "range", "generate_series", "UNNEST", "TUMBLE", "HOP", "SESSION"}
 	return nil, b.errorf(n.Name, "there is no table function %s%s", n.Name.Text, columnar.DidYouMean(name, known))
 }
 
