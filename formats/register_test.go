@@ -142,6 +142,7 @@ id:bigint  s:varchar  d:date      ts:timestamp                 x:double  n:decim
 `
 	for _, c := range []struct{ format, compression, ext string }{
 		{"csv", "", ".csv"}, {"csv", "gzip", ".csv.gz"}, {"json", "", ".json"}, {"json", "zstd", ".json.zst"}, {"parquet", "", ".parquet"}, {"parquet", "zstd", ".parquet"},
+		{"arrow", "", ".arrow"}, {"avro", "", ".avro"}, {"avro", "zstd", ".avro"},
 	} {
 		t.Run(c.format+c.compression, func(t *testing.T) {
 			t.Parallel()

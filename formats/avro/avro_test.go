@@ -2,6 +2,7 @@ package avro
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -114,8 +115,9 @@ func TestRoundTrip(t *testing.T) {
 			schema := written()
 			var want []string
 			var batches []arrow.RecordBatch
+			nulls := []float64{1, 0, 0, -1} // the first batch is null, the last has no null
 			for i, n := range []int{1, 1000, 7, 64} {
-				b := columnartest.Random(t, mem, schema, uint64(i), columnartest.RandomOptions{Rows: n, Dictionary: i == 2})
+				b := columnartest.Random(t, mem, schema, uint64(i), columnartest.RandomOptions{Rows: n, Dictionary: i == 2, Nulls: nulls[i]})
 				batches = append(batches, b)
 				want = append(want, codectest.Rows(b)...)
 			}
@@ -169,6 +171,31 @@ NULL       NULL        NULL                            NULL
 	}
 	if got := columnar.TypeName(schema.Field(1).Type); got != "INTEGER" {
 		t.Errorf("SMALLINT comes back as %s", got)
+	}
+}
+
+// Two's complements of any length are read if their value fits.
+func TestBigEndian(t *testing.T) {
+	t.Parallel()
+	least := append([]byte{0x80}, make([]byte, 15)...)
+	for _, test := range []struct {
+		in   []byte
+		want string // "": more digits than 38
+	}{
+		{nil, "0"}, {[]byte{0xFF}, "-1"}, {[]byte{0x00, 0xFF}, "255"}, {[]byte{0xFF, 0x7F}, "-129"},
+		{append(bytes.Repeat([]byte{0xFF}, 30), 0x80), "-128"}, {append(make([]byte, 30), 0x7F), "127"},
+		{least, ""}, {bytes.Repeat([]byte{0x7F}, 16), ""}, {append([]byte{0}, least...), ""}, {append([]byte{1}, make([]byte, 16)...), ""},
+		{[]byte("\x4b\x3b\x4c\xa8\x5a\x86\xc4\x7a\x09\x8a\x22\x3f\xff\xff\xff\xff"), "99999999999999999999999999999999999999"},
+		{[]byte("\x4b\x3b\x4c\xa8\x5a\x86\xc4\x7a\x09\x8a\x22\x40\x00\x00\x00\x00"), ""},
+	} {
+		v, ok := bigEndian(test.in)
+		got := ""
+		if ok = ok && fits(v, 38); ok {
+			got = v.ToString(0)
+		}
+		if got != test.want {
+			t.Errorf("%x is %q, want %q", test.in, got, test.want)
+		}
 	}
 }
 
@@ -264,6 +291,17 @@ func TestForeignTypes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of bzip2 there is no writer: the file is one of fastavro's.
+func TestBzip2(t *testing.T) {
+	t.Parallel()
+	data := must(base64.StdEncoding.DecodeString("T2JqAQQUYXZyby5jb2RlYwpiemlwMhZhdnJvLnNjaGVtYdYBeyJ0eXBlIjogInJlY29yZCIsICJuYW1lIjogInIiLCAiZmllbGRzIjogW3sib" +
+		"mFtZSI6ICJhIiwgInR5cGUiOiAibG9uZyJ9LCB7Im5hbWUiOiAicyIsICJ0eXBlIjogInN0cmluZyJ9XX0AMDEyMzQ1Njc4OWFiY2RlZgRiQlpoOTFBWSZTWX2ZVlAAAABBgBUAOAAAcC" +
+		"AAMQZMQQZMmihOpjp4u5IpwoSD7MqygDAxMjM0NTY3ODlhYmNkZWY="))
+	if _, rows, err := read(t, Options{}, data, codectest.Scan{}); err != nil || strings.Join(rows, " ") != "1|xyz 2|abc" {
+		t.Errorf("rows %q, %v", rows, err)
 	}
 }
 
@@ -552,6 +590,15 @@ func TestBounded(t *testing.T) {
 	laughs := foreign(t, `{"type":"record","name":"top","fields":[`+fields+`]}`, nil, 0)
 	if _, _, err := read(t, Options{}, laughs, codectest.Scan{}); err == nil || !strings.Contains(err.Error(), "too many fields") {
 		t.Errorf("a type of 2^30 fields: %v", err)
+	}
+	list := must(readSchema(`{"type":"record","name":"r","fields":[{"name":"next","type":["null","r"]}]}`))
+	c := &cursor{buf: bytes.Repeat([]byte{2}, 1<<20)}
+	if list.skip(c); c.err == nil || !strings.Contains(c.err.Error(), "nested more than 10000 deep") {
+		t.Errorf("a list of a million: %v", c.err)
+	}
+	c = &cursor{buf: append(bytes.Repeat([]byte{2}, 9000), 0)}
+	if list.skip(c); c.err != nil || c.rest() > 0 {
+		t.Errorf("a list of 9000: %v", c.err)
 	}
 }
 

@@ -96,7 +96,7 @@ func readHeader(r io.ReaderAt, path string, size int64) (x *index, end int64, er
 	for window := int64(64 << 10); ; window *= 4 {
 		head := make([]byte, min(window, size))
 		if err := readAt(r, head, 0); err != nil {
-			return nil, 0, err
+			return nil, 0, x.shrunk(0, err)
 		}
 		if err := x.checkMagic(head); err != nil {
 			return nil, 0, err
@@ -190,7 +190,9 @@ func (x *index) walk(ctx context.Context, r io.ReaderAt, at int64) error {
 		if !bytes.Equal(head[:markerSize], x.marker[:]) {
 			return x.damaged(end, fmt.Errorf("the block that begins at byte %d does not end in the file's marker", at))
 		}
-		x.blocks = append(x.blocks, b)
+		if b.rows > 0 {
+			x.blocks = append(x.blocks, b)
+		}
 		at = end + markerSize
 	}
 	return nil

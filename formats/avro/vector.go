@@ -236,11 +236,18 @@ func newDecimals(n *node) vector {
 			p = c.bytes()
 		}
 		v, ok := bigEndian(p)
-		if !ok || !v.FitsInPrecision(t.Precision) {
+		if !ok || !fits(v, t.Precision) {
 			c.fail(fmt.Errorf("a value of it has more than %d digits", t.Precision))
 		}
 		return v
 	}}
+}
+
+// fits says whether a number has at most so many digits. (FitsInPrecision takes the least
+// number of 128 bits for one that has.)
+func fits(v decimal128.Num, precision int32) bool {
+	limit := decimal128.GetScaleMultiplier(int(precision))
+	return v.Less(limit) && limit.Negate().Less(v)
 }
 
 // bigEndian is a number of any length; ok is false if it has more than 128 bits.

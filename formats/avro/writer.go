@@ -18,6 +18,10 @@ import (
 // blockBytes is about how many bytes of records a block is made of.
 const blockBytes = 256 << 10
 
+// maxRow is how many bytes a row may have, so that its block, compressed or not, can be
+// read again.
+const maxRow = maxBlock / 2
+
 // writer implements codec.Writer.
 type writer struct {
 	out    io.Writer
@@ -95,6 +99,10 @@ func (w *writer) Write(b arrow.RecordBatch) error {
 		if err != nil {
 			column, err := located(err)
 			w.err = fmt.Errorf("column %s: %w", column, err)
+			return w.err
+		}
+		if len(rows) > maxRow {
+			w.err = fmt.Errorf("a row of %d bytes cannot be written to an Avro file; at most %d MiB can", len(rows)-len(w.rows), maxRow>>20)
 			return w.err
 		}
 		w.rows = rows

@@ -22,7 +22,9 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, opts codec.WriterO
 		mem = memory.DefaultAllocator
 	}
 	out := &counter{w: w}
-	options := []ipc.Option{ipc.WithSchema(withMetadata(schema, opts.Metadata)), ipc.WithAllocator(mem)}
+	// Not with mem: the bitmap of a column where all is null is allocated and taken to be
+	// zero, which memory of a pool is not.
+	options := []ipc.Option{ipc.WithSchema(withMetadata(schema, opts.Metadata))}
 	switch f.options.Compression {
 	case LZ4:
 		options = append(options, ipc.WithLZ4())

@@ -152,7 +152,7 @@ func Rows(b arrow.RecordBatch) []string {
 func Write(t testing.TB, f codec.Format, schema *arrow.Schema, batches ...arrow.RecordBatch) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	w, err := f.NewWriter(&out, schema, codec.WriterOptions{})
+	w, err := f.NewWriter(&out, schema, codec.WriterOptions{Mem: columnartest.Mem(t)})
 	if err != nil {
 		return "", err
 	}
