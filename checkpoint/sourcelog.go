@@ -66,10 +66,11 @@ func openSourceLog(fsys vfs.FS, dir string, named int64) (*SourceLog, error) {
 	return l, nil
 }
 
-func (l *SourceLog) path(id int64) string { return path.Join(l.dir, strconv.FormatInt(id, 10)) }
+// Path is the file of an entry while it is one of its own, for messages.
+func (l *SourceLog) Path(id int64) string { return path.Join(l.dir, strconv.FormatInt(id, 10)) }
 
 func (l *SourceLog) get(id int64) ([]byte, error) {
-	return readChecked(l.fs, l.path(id), sourceKind, strconv.FormatInt(id, 10), NoBatch)
+	return readChecked(l.fs, l.Path(id), sourceKind, strconv.FormatInt(id, 10), NoBatch)
 }
 
 // SetNamed says that the offsets now name the entries up to id: they can no longer
@@ -90,9 +91,9 @@ func (l *SourceLog) Put(id int64, entry []byte) error {
 		return fmt.Errorf("bug: source entry number %d", id)
 	}
 	if id <= l.named {
-		return fmt.Errorf("%s, which a batch has named: %w", l.path(id), ErrExists)
+		return fmt.Errorf("%s, which a batch has named: %w", l.Path(id), ErrExists)
 	}
-	return vfs.WriteAtomic(l.fs, l.path(id), encodeFile(sourceKind, strconv.FormatInt(id, 10), entry))
+	return vfs.WriteAtomic(l.fs, l.Path(id), encodeFile(sourceKind, strconv.FormatInt(id, 10), entry))
 }
 
 // Latest is the newest entry's number, -1 if there is none.
@@ -199,7 +200,7 @@ func (l *SourceLog) removeFrom(first int64) error {
 		if id < first {
 			break
 		}
-		if err := l.fs.Remove(l.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.fs.Remove(l.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if err := vfs.SyncDir(l.fs, l.dir); err != nil {
@@ -224,7 +225,7 @@ func (l *SourceLog) Compact() error {
 	}
 	// What a crash left between the steps below.
 	for len(ids) > 0 && ids[0] <= folded {
-		if err := l.fs.Remove(l.path(ids[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.fs.Remove(l.Path(ids[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		ids = ids[1:]
@@ -251,7 +252,7 @@ func (l *SourceLog) fold(ids []int64) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := l.fs.Remove(l.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.fs.Remove(l.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

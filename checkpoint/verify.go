@@ -135,7 +135,7 @@ func (c *checker) run() error {
 			c.problem(c.d.prepared.Path(batches.Prepared), batches.Prepared, "%s", reason(err))
 		}
 	}
-	c.checkSources()
+	c.checkSources(batches)
 	c.findGood(batches)
 	return c.findStrays()
 }
@@ -265,8 +265,9 @@ func (c *checker) checkState(id int64, commit CommitEntry) {
 	}
 }
 
-// checkSources reads the logs of all sources.
-func (c *checker) checkSources() {
+// checkSources reads the logs of all sources, and looks for the entries that the retained
+// batches name.
+func (c *checker) checkSources(b Batches) {
 	root := c.d.file(sourcesName)
 	dirs, err := c.d.fs.ReadDir(root)
 	if err != nil {
@@ -280,10 +281,31 @@ func (c *checker) checkSources() {
 		if err != nil || !e.IsDir() {
 			continue
 		}
-		for _, err := range c.v.SourceLog(i).Range(-1, everything) {
+		log, there := c.v.SourceLog(i), map[int64]bool{}
+		for entry, err := range log.Range(-1, everything) {
 			if err != nil {
 				c.problemOf(err)
+				there = nil
+				break
 			}
+			there[entry.ID] = true
+		}
+		if there != nil {
+			c.checkNamed(i, log, there, b)
+		}
+	}
+}
+
+// checkNamed looks for the entries of a source that offsets name.
+func (c *checker) checkNamed(source int, log *SourceLog, there map[int64]bool, b Batches) {
+	for _, id := range b.Offsets {
+		offsets, err := c.d.offsets.Get(id)
+		if err != nil || source >= len(offsets.Sources) {
+			continue // a problem already, or of an older plan
+		}
+		if n := offsets.Sources[source].LastEntry; n >= 0 && !there[n] {
+			c.entryProblem(log.Path(n), id, fs.ErrNotExist)
+			there[n] = true // one problem is enough
 		}
 	}
 }

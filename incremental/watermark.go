@@ -75,6 +75,8 @@ func newWatermarks(plan logical.Node, policy WatermarkPolicy) (*watermarks, erro
 		var optionErr error
 		node.idleAfter, optionErr = streamOption(m, "idle_after")
 		err = errors.Join(err, optionErr)
+		_, optionErr = streamOption(m, "max_future") // used a batch at a time, refused now
+		err = errors.Join(err, optionErr)
 		w.nodes = append(w.nodes, node)
 		return true
 	})

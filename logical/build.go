@@ -327,6 +327,8 @@ func AssignWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.
 		return nil, fmt.Errorf("the slide of a window must be positive")
 	case spec.Slide > spec.Size:
 		return nil, fmt.Errorf("the slide of a window may not be longer than its size: rows between windows would be lost")
+	case spec.Size/spec.Slide > MostWindows:
+		return nil, fmt.Errorf("a row would be in %d windows, more than %d; take a longer slide", spec.Size/spec.Slide, MostWindows)
 	case spec.Start <= -spec.Slide || spec.Start >= spec.Slide:
 		return nil, fmt.Errorf("the start of a window must be shorter than its slide")
 	}

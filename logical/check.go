@@ -132,9 +132,11 @@ func hasStreamingAggregate(n Node) bool {
 // that needs no offset; ok is false if there is none.
 func ClosingKey(a *Aggregate) (key expr.Named, mark EventTime, ok bool) {
 	below := eventTimes(a.Input)
+	session := openSession(a.Input)
+	closed := session != nil && !below[session.End.ID].IsOpen // its start alone means it whole
 	for _, k := range a.Keys {
-		if m, found := markOf(k.Expr, below); found {
-			if !ok || m.Offset == 0 && mark.Offset != 0 || mark.IsStart && !m.IsStart {
+		if m, found := markOf(k.Expr, below); found && (closed || !m.IsOpen) {
+			if !ok || m.Offset == 0 && mark.Offset != 0 || mark.IsOpen && !m.IsOpen {
 				key, mark, ok = k, m, true
 			}
 		}
@@ -147,8 +149,14 @@ func checkAggregate(a *Aggregate, mode connector.OutputMode, up above) error {
 		return &UnsupportedError{What: fmt.Sprintf("an aggregate below %s in output mode %s", up.stateful, mode),
 			Reason: "a revised group could not be taken back above", Remedy: "use output_mode = 'append', or write the inner result to files and read those"}
 	}
-	if w := openSession(a.Input); w != nil && !groupsBy(a, w) {
-		return ungroupedSession()
+	if w := openSession(a.Input); w != nil {
+		if !groupsBy(a, w) {
+			return ungroupedSession()
+		}
+		if len(w.PartitionKeys) > 0 && !keyedAlike(a, w) {
+			return &UnsupportedError{What: "SESSION by other keys than those of its GROUP BY on a stream", Reason: "sessions are kept, and merge, by the grouping keys",
+				Remedy: "GROUP BY window_start, window_end and the keys of SESSION, " + expr.List(w.PartitionKeys) + ", no more and no fewer; aggregate again above it"}
+		}
 	}
 	_, _, closes := ClosingKey(a)
 	if mode == connector.Append && !closes {
@@ -192,6 +200,38 @@ func groupsBy(a *Aggregate, w *Window) bool {
 	return false
 }
 
+// keyedAlike says whether a groups by the window w and exactly its partition keys.
+func keyedAlike(a *Aggregate, w *Window) bool {
+	used := map[expr.ID]bool{}
+	for _, k := range w.PartitionKeys {
+		c, ok := k.(*expr.Column)
+		if !ok {
+			return false
+		}
+		used[origin(w.Input, c.ID)] = false
+	}
+	for _, k := range a.Keys {
+		c, ok := k.Expr.(*expr.Column)
+		if !ok {
+			return false
+		}
+		id := origin(a.Input, c.ID)
+		if id == w.Start.ID || id == w.End.ID {
+			continue
+		}
+		if _, ok := used[id]; !ok {
+			return false
+		}
+		used[id] = true
+	}
+	for _, ok := range used {
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // origin follows a column of n down to where it is made.
 func origin(n Node, id expr.ID) expr.ID {
 	switch x := n.(type) {
@@ -232,7 +272,9 @@ func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
 	}
 	labels := map[string]bool{}
 	for _, m := range EventTimes(d.Input) {
-		labels[m.Label] = true
+		if !m.IsOpen {
+			labels[m.Label] = true
+		}
 	}
 	switch len(labels) {
 	case 0:

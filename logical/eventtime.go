@@ -16,8 +16,9 @@ type EventTime struct {
 	// watermark closes it: zero for a time, a window's and a session's end, the size for
 	// a window's start.
 	Offset int64 // microseconds
-	// IsStart is set for a session's start, from which its end cannot be told.
-	IsStart bool
+	// IsOpen is set where no watermark tells that the column's value is finished: of a
+	// session's start, from which its end cannot be told, and of what is made of that.
+	IsOpen bool
 	// pair is set for the struct of a window's start and end; the other fields are then
 	// those of its end, and start is the mark of its start.
 	pair  bool
@@ -87,14 +88,19 @@ func inherit(marks map[expr.ID]EventTime, n Node) {
 	}
 }
 
+// windowMarks marks the bounds of a window over a time. Of a time that is closed late, as
+// a window's start is by its size, the bounds are, too.
 func windowMarks(marks map[expr.ID]EventTime, w *Window, m EventTime) {
+	end := EventTime{Kind: WindowTime, Label: m.Label, Delay: m.Delay, Offset: m.Offset, IsOpen: m.IsOpen}
+	start := end
 	if w.IsSession() {
-		marks[w.End.ID] = EventTime{Kind: SessionTime, Label: m.Label, Delay: m.Delay}
-		marks[w.Start.ID] = EventTime{Kind: SessionTime, Label: m.Label, Delay: m.Delay, IsStart: true}
-		return
+		end.Kind, end.Offset, end.IsOpen = SessionTime, 0, m.IsOpen || m.Offset != 0
+		start = end
+		start.IsOpen = true
+	} else {
+		start.Offset += w.Spec.Size
 	}
-	marks[w.End.ID] = EventTime{Kind: WindowTime, Label: m.Label, Delay: m.Delay}
-	marks[w.Start.ID] = EventTime{Kind: WindowTime, Label: m.Label, Delay: m.Delay, Offset: w.Spec.Size}
+	marks[w.End.ID], marks[w.Start.ID] = end, start
 }
 
 // markOf is the mark of an expression that is a time: of a column, of a name for one,
@@ -128,7 +134,7 @@ func anyMark(e expr.Expr, below map[expr.ID]EventTime) (EventTime, bool) {
 		start, ok1 := markOf(x.Args[0], below)
 		m, ok2 := markOf(x.Args[1], below)
 		m.pair, m.start = true, &start
-		return m, ok1 && ok2 && start.Kind == m.Kind && m.Kind != RawTime && m.Offset == 0 && !m.IsStart
+		return m, ok1 && ok2 && start.Kind == m.Kind && m.Kind != RawTime && m.Offset == 0 && !m.IsOpen
 	}
 	return EventTime{}, false
 }
@@ -168,7 +174,7 @@ func unionMarks(marks map[expr.ID]EventTime, u *Union) {
 			if k == 0 {
 				mark = m
 			}
-			everywhere = everywhere && ok && !m.pair && m.Kind == mark.Kind && m.Offset == mark.Offset && m.IsStart == mark.IsStart
+			everywhere = everywhere && ok && !m.pair && m.Kind == mark.Kind && m.Offset == mark.Offset && m.IsOpen == mark.IsOpen
 			mark.Delay = max(mark.Delay, m.Delay)
 		}
 		if everywhere {

@@ -370,7 +370,7 @@ func eventTimeColumn(n Node) (column *expr.Column, offset int64) {
 	var best EventTime
 	for _, c := range n.Schema().Columns {
 		m, ok := marks[c.ID]
-		if ok && (column == nil || m.Kind < best.Kind || m.Kind == best.Kind && m.Offset < best.Offset) {
+		if ok && !m.IsOpen && (column == nil || m.Kind < best.Kind || m.Kind == best.Kind && m.Offset < best.Offset) {
 			column, best = c, m
 		}
 	}

@@ -102,7 +102,7 @@ func rangeBounds(j *Join, l, r map[expr.ID]EventTime) (left, right *JoinBound) {
 // closingMark is the mark of a key by whose value rows are finished.
 func closingMark(key expr.Expr, marks map[expr.ID]EventTime) (EventTime, bool) {
 	m, ok := markOf(key, marks)
-	return m, ok && !m.IsStart && key.Type().ID() == arrow.TIMESTAMP
+	return m, ok && !m.IsOpen && key.Type().ID() == arrow.TIMESTAMP
 }
 
 // timeRange is later + plus >= earlier, or > if strict, of times of the two sides.
@@ -120,10 +120,10 @@ type timeRange struct {
 // tightest counts, else the first.
 func (x timeRange) bound(known *JoinBound, own, other expr.Expr, marks map[expr.ID]EventTime) *JoinBound {
 	mark, ok := markOf(other, marks)
-	if !ok || mark.Kind != RawTime {
+	if !ok || mark.Kind != RawTime || mark.IsOpen {
 		return known
 	}
-	b := &JoinBound{Time: own, Offset: x.plus, Mark: mark, Range: true, Days: x.days}
+	b := &JoinBound{Time: own, Offset: x.plus + mark.Offset, Mark: mark, Range: true, Days: x.days}
 	if !x.strict {
 		b.Offset++
 	}

@@ -65,6 +65,10 @@ type Window struct {
 	PartitionKeys []expr.Expr
 }
 
+// MostWindows is how many sliding windows one row may be in: more would be a slip of the
+// unit, and no memory would do.
+const MostWindows = 100_000
+
 // NewWindow assigns windows; fresh IDs for start and end.
 func NewWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.Expr) *Window {
 	return &Window{

@@ -83,13 +83,16 @@ func (p *Window) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 	return inputs, nil
 }
 
-// windowReader holds the windows of one batch: row rows[i] has [starts[i], ends[i]).
+// windowReader holds windows of one batch: row rows[i] has [starts[i], ends[i]). A row may
+// have very many sliding windows, so they are made for some rows at a time.
 type windowReader struct {
 	operator
 	plan   *Window
 	env    *eval.Env
 	limit  int
 	batch  arrow.RecordBatch
+	times  []arrow.Array // of the batch: times, and gaps
+	at     int           // rows of the batch before it have their windows
 	rows   []int32
 	starts []int64
 	ends   []int64
@@ -101,37 +104,46 @@ func (r *windowReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		if r.batch != nil && r.next < len(r.rows) {
 			return r.give()
 		}
-		r.drop()
-		b, err := r.input.Next(ctx)
-		if err != nil {
-			return nil, err
+		if r.batch == nil || r.at == int(r.batch.NumRows()) {
+			if err := r.advance(ctx); err != nil {
+				return nil, err
+			}
 		}
-		r.batch = b
-		if err := r.assign(b); err != nil {
+		if err := r.assign(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// assign computes the windows of b.
-func (r *windowReader) assign(b arrow.RecordBatch) error {
-	r.rows, r.starts, r.ends, r.next = r.rows[:0], r.starts[:0], r.ends[:0], 0
-	columns, err := r.plan.program.EvalColumns(r.env, b)
-	if err != nil {
+// advance takes the next batch.
+func (r *windowReader) advance(ctx context.Context) (err error) {
+	r.drop()
+	if r.batch, err = r.input.Next(ctx); err != nil {
 		return err
 	}
-	defer releaseAll(columns)
-	if columns[0].DataType().ID() != arrow.TIMESTAMP {
-		return fmt.Errorf("bug: windows over %s", columns[0].DataType())
+	r.at = 0
+	if r.times, err = r.plan.program.EvalColumns(r.env, r.batch); err != nil {
+		return err
 	}
-	times := kernel.Values[int64](columns[0])
-	switch s := &r.plan.Spec; {
-	case s.Gap != nil:
-		return r.assignSessions(times, columns[0], columns[1])
-	case s.Slide == s.Size:
-		return r.assignTumbling(times, columns[0])
+	if r.times[0].DataType().ID() != arrow.TIMESTAMP {
+		return fmt.Errorf("bug: windows over %s", r.times[0].DataType())
 	}
-	return r.assignHopping(times, columns[0])
+	return nil
+}
+
+// assign computes the windows of the next rows.
+func (r *windowReader) assign() error {
+	r.rows, r.starts, r.ends, r.next = r.rows[:0], r.starts[:0], r.ends[:0], 0
+	times := kernel.Values[int64](r.times[0])
+	s := &r.plan.Spec
+	if s.Gap == nil && s.Slide != s.Size {
+		return r.assignHopping(times, r.times[0])
+	}
+	r.at = len(times)
+	if s.Gap != nil {
+		return r.assignSessions(times, r.times[0], r.times[1])
+	}
+	return r.assignTumbling(times, r.times[0])
 }
 
 // maxTime bounds event times so that no window arithmetic overflows: about 146,000
@@ -167,7 +179,8 @@ func (r *windowReader) assignTumbling(times []int64, valid arrow.Array) error {
 func (r *windowReader) assignHopping(times []int64, valid arrow.Array) error {
 	s := &r.plan.Spec
 	count := (s.Size + s.Slide - 1) / s.Slide
-	for i, t := range times {
+	for ; r.at < len(times) && len(r.rows) < r.limit; r.at++ {
+		i, t := r.at, times[r.at]
 		if valid.IsNull(i) {
 			continue
 		}
@@ -261,6 +274,8 @@ func (r *windowReader) timestamps(values []int64) arrow.Array {
 }
 
 func (r *windowReader) drop() {
+	releaseAll(r.times)
+	r.times = nil
 	if r.batch != nil {
 		r.batch.Release()
 		r.batch = nil

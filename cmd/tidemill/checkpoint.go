@@ -79,7 +79,7 @@ func (l listing) print() {
 func checkpointVerify(dir string) error {
 	report, err := checkpoint.Verify(vfs.OS(), dir)
 	if err != nil {
-		return err
+		return noCheckpoint(err)
 	}
 	for _, p := range report.Problems {
 		fmt.Fprintln(os.Stdout, p)

@@ -162,6 +162,11 @@ func group(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+// helpName is what help is asked for by: state get.
+func helpName(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
+}
+
 func unknownCommand(c *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -176,7 +181,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return usagef("%w; see tidemill help %s", err, c.Name())
+		return usagef("%w; see tidemill help %s", err, helpName(c))
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -187,7 +192,7 @@ func flagError(c *cobra.Command, err error) error {
 	word := dashes + unknown.GetSpecifiedName()
 	hint := columnar.DidYouMean(word, names)
 	if hint == "" {
-		hint = "; see tidemill help " + c.Name()
+		hint = "; see tidemill help " + helpName(c)
 	}
 	return usagef("%s has no flag %s%s", c.Name(), word, hint)
 }
@@ -198,7 +203,7 @@ func takes(min, max int, what string) cobra.PositionalArgs {
 		if len(args) >= min && (max < 0 || len(args) <= max) {
 			return nil
 		}
-		return usagef("%s takes %s, not %s; see tidemill help %s", c.CommandPath(), what, count(int64(len(args)), "argument"), c.Name())
+		return usagef("%s takes %s, not %s; see tidemill help %s", c.CommandPath(), what, count(int64(len(args)), "argument"), helpName(c))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -46,7 +47,8 @@ func newState() *cobra.Command {
 		},
 	}
 	for _, sub := range []*cobra.Command{ls, cat, get} {
-		sub.Flags().Int64Var(&f.batch, "at-batch", -1, "the state after this batch (default: the newest)")
+		sub.Flags().Int64Var(&f.batch, "at-batch", newest, "the state after this batch (default: the newest)")
+		sub.Flags().Lookup("at-batch").DefValue = "0" // not shown
 		if sub != ls {
 			sub.Flags().StringVar(&f.operator, "op", "", "the operator, as state ls names it (default: the only one)")
 			sub.Flags().StringVar(&f.table, "table", "", "the table (default: the first)")
@@ -71,14 +73,20 @@ func parseKeys(args []string) ([]keyValue, error) {
 	return out, nil
 }
 
+// newest stands for the newest batch; it is no number a user would write.
+const newest = math.MinInt64
+
 // stateAt finds the state after a batch that keeps its own files.
 func stateAt(v *checkpoint.View, batch int64) ([]checkpoint.OperatorState, int64, error) {
 	b, err := v.Batches()
 	if err != nil {
 		return nil, 0, err
 	}
-	if batch < 0 {
+	switch {
+	case batch == newest:
 		batch = b.LastCommitted()
+	case batch < 0:
+		return nil, batch, usagef("--at-batch %d: batches are numbered from 0", batch)
 	}
 	if batch == checkpoint.NoBatch {
 		return nil, batch, usagef("no batch is committed yet")

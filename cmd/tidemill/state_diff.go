@@ -48,7 +48,7 @@ const noState = checkpoint.NoBatch
 func (f diffFlags) between(v *checkpoint.View) (from, to int64, err error) {
 	switch len(f.batches) {
 	case 0:
-		_, to, err = stateAt(v, -1)
+		_, to, err = stateAt(v, newest)
 		return to - 1, to, err
 	case 1:
 		return f.batches[0] - 1, f.batches[0], nil

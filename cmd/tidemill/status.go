@@ -43,7 +43,11 @@ func newStatus() *cobra.Command {
 
 // inspect looks at a checkpoint; a directory that is none is bad usage.
 func inspect(dir string, look func(*checkpoint.View) error) error {
-	err := checkpoint.Inspect(vfs.OS(), dir, look)
+	return noCheckpoint(checkpoint.Inspect(vfs.OS(), dir, look))
+}
+
+// noCheckpoint makes bad usage of the error that a directory is no checkpoint.
+func noCheckpoint(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return &usageError{err}
 	}

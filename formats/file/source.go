@@ -170,7 +170,11 @@ func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) err
 }
 
 func (s *Source) missing(id int64) error {
-	return &connector.RefusedError{Path: s.o.env.Checkpoint, Reason: fmt.Sprintf("%s: entry %d of the record of files read is missing", s.Description(), id),
+	where := s.o.env.Checkpoint
+	if l, ok := s.log.(interface{ Path(id int64) string }); ok {
+		where = l.Path(id)
+	}
+	return &connector.RefusedError{Path: where, Reason: fmt.Sprintf("%s: entry %d of the record of files read is missing", s.Description(), id),
 		Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
 }
 

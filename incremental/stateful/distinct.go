@@ -35,7 +35,7 @@ func describeDistinct(d *logical.Distinct, mode connector.OutputMode) (*Operator
 		names = append(names, Unqualified(e))
 		text = append(text, Unqualified(e)+" "+columnar.TypeName(e.Type()))
 		if c, ok := e.(*expr.Column); ok && !d.WithinWatermark {
-			if m, ok := marks[c.ID]; ok {
+			if m, ok := marks[c.ID]; ok && !m.IsOpen {
 				t.Order = state.Order{By: state.ByKeyColumn, Column: i}
 				o.evicted, o.evictOffset = true, m.Offset
 			}
@@ -61,7 +61,7 @@ func eventTimeOf(n logical.Node) (position int, mark logical.EventTime, ok bool)
 	marks := logical.EventTimes(n)
 	for i, c := range n.Schema().Columns {
 		m, found := marks[c.ID]
-		if found && (!ok || m.Kind < mark.Kind || m.Kind == mark.Kind && m.Offset < mark.Offset) {
+		if found && !m.IsOpen && (!ok || m.Kind < mark.Kind || m.Kind == mark.Kind && m.Offset < mark.Offset) {
 			position, mark, ok = i, m, true
 		}
 	}

@@ -222,13 +222,13 @@ func nameOf(e expr.Expr) string {
 func lateColumn(n logical.Node, bound *logical.JoinBound) (*expr.Column, logical.EventTime) {
 	if bound != nil && !bound.Range {
 		if c, ok := bound.Time.(*expr.Column); ok {
-			if m, ok := logical.EventTimes(n)[c.ID]; ok && !m.IsStart {
+			if m, ok := logical.EventTimes(n)[c.ID]; ok && !m.IsOpen {
 				return c, m
 			}
 		}
 	}
 	position, mark, ok := eventTimeOf(n)
-	if !ok || mark.IsStart {
+	if !ok || mark.IsOpen {
 		return nil, mark
 	}
 	return n.Schema().Columns[position], mark

@@ -54,6 +54,12 @@ func (s sessionKeys) isBound(e expr.Expr) bool {
 	return ok && (c.ID == s.start.ID || c.ID == s.end.ID)
 }
 
+// closes says whether a watermark finishes sessions by their end.
+func (s sessionKeys) closes(a *logical.Aggregate) bool {
+	m, ok := logical.EventTimes(a.Input)[s.end.ID]
+	return ok && !m.IsOpen
+}
+
 // others are the keys that are no bounds.
 func (s sessionKeys) others(a *logical.Aggregate) []expr.Named {
 	return slices.DeleteFunc(slices.Clone(a.Keys), func(k expr.Named) bool { return s.isBound(k.Expr) })
@@ -101,8 +107,7 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 		})
 	}
 	o.spec = state.Spec{Operator: o.name, Tables: []state.TableSchema{t}}
-	_, o.evicted = logical.EventTimes(a.Input)[s.end.ID]
-	o.evicted = o.evicted && mode != connector.Complete
+	o.evicted = mode != connector.Complete && s.closes(a)
 	return o, nil
 }
 
@@ -136,8 +141,7 @@ func readsBound(e expr.Expr, s sessionKeys) bool {
 // of its keys.
 func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst *Instance) (physical.Plan, error) {
 	pl.RawSessions(s.window)
-	_, judged := logical.EventTimes(a.Input)[s.end.ID]
-	judged = judged && inst.op.mode != connector.Complete
+	judged := inst.op.mode != connector.Complete && s.closes(a)
 	in, err := planInput(pl, a, inst, judged)
 	if err != nil {
 		return nil, err

@@ -188,6 +188,9 @@ func (b *binder) windowSpec(args []ast.Expr, slideFirst bool) (expr.WindowSpec, 
 	if spec.Slide > spec.Size {
 		return spec, b.errorf(args[1], "the slide of a window may not be longer than its size: rows between windows would be lost")
 	}
+	if spec.Size/spec.Slide > logical.MostWindows {
+		return spec, b.errorf(args[1], "a row would be in %d windows, more than %d; take a longer slide", spec.Size/spec.Slide, logical.MostWindows)
+	}
 	// The start shifts the grid, so only its place within one slide matters.
 	spec.Start %= spec.Slide
 	return spec, nil
