@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
@@ -127,14 +128,19 @@ func (t *Table) load(ctx context.Context, opener FileOpener, operator string, fi
 	if err := m.batches(ctx, t.loadBatch); err != nil {
 		return err
 	}
-	last := int64(-1)
-	for _, s := range t.shards {
-		if err := s.finishLoad(&last); err != nil {
+	last := make([]int64, len(t.shards))
+	var g errgroup.Group
+	for i, s := range t.shards {
+		g.Go(func() (err error) {
+			last[i], err = s.finishLoad()
 			return err
-		}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for i, s := range t.shards {
-		s.nextSeq = last + 1 + int64(i)
+		s.nextSeq = slices.Max(last) + 1 + int64(i)
 	}
 	return nil
 }
@@ -149,21 +155,21 @@ func (t *Table) loadBatch(b arrow.RecordBatch) error {
 	for i, k := range shards {
 		rows[k] = append(rows[k], int32(i))
 	}
+	var g errgroup.Group
 	for k, r := range rows {
 		if len(r) == 0 {
 			continue
 		}
-		part, err := kernel.TakeBatch(t.opts.Mem, b, r)
-		if err != nil {
-			return err
-		}
-		err = t.shards[k].load(part, t.states)
-		part.Release()
-		if err != nil {
-			return err
-		}
+		g.Go(func() error {
+			part, err := kernel.TakeBatch(t.opts.Mem, b, r)
+			if err != nil {
+				return err
+			}
+			defer part.Release()
+			return t.shards[k].load(part, t.states)
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // load appends rows that no other row equals; finishLoad makes them findable.
@@ -200,8 +206,9 @@ func (s *Shard) load(b arrow.RecordBatch, states []int) error {
 	return s.reserve()
 }
 
-// finishLoad builds index and order; last becomes the largest row number seen.
-func (s *Shard) finishLoad(last *int64) error {
+// finishLoad builds index and order; last is the largest row number seen, -1 for none.
+func (s *Shard) finishLoad() (last int64, err error) {
+	last = -1
 	s.index.presize(s.n)
 	rows := make([]uint32, 0, s.n)
 	for row := range s.rowsLive {
@@ -211,13 +218,13 @@ func (s *Shard) finishLoad(last *int64) error {
 			s.index.insert(tag, row)
 			continue
 		}
-		*last = max(*last, s.seq.row(row)[0])
+		last = max(last, s.seq.row(row)[0])
 		s.join(row, s.probeRow(row, tag), tag)
 	}
 	if err := s.insertOrdered(rows); err != nil {
-		return err
+		return last, err
 	}
-	return s.reserve()
+	return last, s.reserve()
 }
 
 // probeRow finds the first row with the key of a stored row.

@@ -310,7 +310,7 @@ SELECT collect_list(k) FROM e;
 SELECT sort_array(collect_set(k)) FROM t;
 -- duckdb: SELECT string_agg(s, ','), string_agg(s, '-'), string_agg(s, '') FROM (SELECT s FROM t WHERE id < 9 ORDER BY id);
 SELECT listagg(s, ','), string_agg(s, '-'), group_concat(s, '') FROM (SELECT s FROM t WHERE id < 9 ORDER BY id);
-SELECT min_by(s, id), max_by(s, id), arg_min(id, d), arg_max(id, dec) FROM t WHERE NOT isnan(d) AND s IS NOT NULL;
+SELECT min_by(s, id), max_by(s, id), arg_min(dec, id), arg_max(dec, id) FROM t WHERE dec IS NOT NULL AND s IS NOT NULL;
 -- duckdb: SELECT avg(id), stddev(id), 0, 59 FROM t;
 SELECT mean(id), std(id), first_value(id), last_value(id) FROM (SELECT id FROM t ORDER BY id);
 SELECT k, count(*), count(k), sum(id), min(s), max(d) FROM t GROUP BY k;
