@@ -86,19 +86,7 @@ func runSuites(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out, s.report.Machine)
-	return errors.Join(s.report.WriteTables(out, columns), toFile(*benchFile, s.report.WriteBench), toFile(*jsonFile, s.report.WriteJSON))
-}
-
-// toFile writes into a file; no name is nothing to do.
-func toFile(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return errors.Join(s.report.WriteTables(out, columns), harness.ToFile(*benchFile, s.report.WriteBench), harness.ToFile(*jsonFile, s.report.WriteJSON))
 }
 
 func (s *suites) wants(name string) bool { return strings.Contains(name, s.only) }

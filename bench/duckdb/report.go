@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/tidemill/tidemill/bench/harness"
@@ -72,21 +71,9 @@ func (o *output) write(out io.Writer, columns []string) error {
 	fmt.Fprintf(out, "%s\n%s\n", o.report.Machine, o.note)
 	return errors.Join(
 		o.report.WriteTables(out, map[string][]string{o.suiteName: columns}),
-		toFile(o.bench, o.report.WriteBench), toFile(o.json, o.report.WriteJSON),
-		toFile(o.chart, func(w io.Writer) error { return o.report.WriteChart(w, o.title, "ratio") }),
+		harness.ToFile(o.bench, o.report.WriteBench), harness.ToFile(o.json, o.report.WriteJSON),
+		harness.ToFile(o.chart, func(w io.Writer) error { return o.report.WriteChart(w, o.title, "ratio") }),
 	)
-}
-
-// toFile writes into a file; no name is nothing to do.
-func toFile(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // median is the run of median time.

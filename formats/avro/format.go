@@ -30,40 +30,21 @@ func (f *format) Extension() string { return ".avro" }
 // WithPinned returns f: an Avro file says all by itself.
 func (f *format) WithPinned(map[string]string) (codec.Format, error) { return f, nil }
 
-// maxSampleFiles bounds the files that Infer looks at.
-const maxSampleFiles = 16
-
 // Infer widens the columns of the sample's files to their common types. Columns that only
 // later files have come after those of earlier ones.
 func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	var merged codec.Merged
-	seen := 0
-	for _, file := range files {
-		if seen == maxSampleFiles {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return codec.Inferred{}, false, err
-		}
+	return codec.InferFiles(ctx, files, func(file codec.File) (*arrow.Schema, error) {
 		x, err := readFileHeader(file)
-		if err = f.dropped(err, nil); err != nil {
-			return codec.Inferred{}, false, err
+		if err = f.dropped(err, nil); err != nil || x == nil {
+			return nil, err
 		}
-		if x == nil {
-			continue // damaged, and such files are dropped
-		}
-		seen++
 		s, other := engineSchema(x.root)
 		if other >= 0 {
-			return codec.Inferred{}, false, &connector.RecordError{File: file.Path, Column: x.root.names[other],
+			return nil, &connector.RecordError{File: file.Path, Column: x.root.names[other],
 				Reason: x.root.children[other].why + ", for which there is no type; declare the columns you want"}
 		}
-		if err := merged.Add(file.Path, s); err != nil {
-			return codec.Inferred{}, false, err
-		}
-	}
-	inferred, ok := merged.Inferred()
-	return inferred, ok, nil
+		return s, nil
+	})
 }
 
 func readFileHeader(file codec.File) (x *index, err error) {

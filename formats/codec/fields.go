@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +63,39 @@ func (f *Fields) Of(file string, columns *arrow.Schema, name string) (int, error
 		return -1, nil
 	}
 	return at, nil
+}
+
+// maxSampleFiles bounds the files whose own columns InferFiles looks at.
+const maxSampleFiles = 16
+
+// InferFiles infers the columns of files that carry their types: those of the first
+// sample of files that can be read, widened to their common types. Columns that only later
+// files have come after those of earlier ones. schema gives the columns of a file; nil
+// for one that is damaged, where such are dropped.
+func InferFiles(ctx context.Context, files []File, schema func(File) (*arrow.Schema, error)) (Inferred, bool, error) {
+	var merged Merged
+	seen := 0
+	for _, file := range files {
+		if seen == maxSampleFiles {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return Inferred{}, false, err
+		}
+		s, err := schema(file)
+		if err != nil {
+			return Inferred{}, false, err
+		}
+		if s == nil {
+			continue
+		}
+		seen++
+		if err := merged.Add(file.Path, s); err != nil {
+			return Inferred{}, false, err
+		}
+	}
+	inferred, ok := merged.Inferred()
+	return inferred, ok, nil
 }
 
 // Merged collects the columns of several files that carry their types: the common type of

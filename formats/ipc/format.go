@@ -29,40 +29,24 @@ func (f *format) Extension() string { return ".arrow" }
 // WithPinned returns f: an Arrow file says all by itself.
 func (f *format) WithPinned(map[string]string) (codec.Format, error) { return f, nil }
 
-// maxSampleFiles bounds the files that Infer looks at.
-const maxSampleFiles = 16
-
 // Infer widens the columns of the sample's files to their common types. Columns that only
 // later files have come after those of earlier ones.
 func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	var merged codec.Merged
-	seen := 0
-	for _, file := range files {
-		if seen == maxSampleFiles {
-			break
-		}
+	return codec.InferFiles(ctx, files, func(file codec.File) (*arrow.Schema, error) {
 		x, c, err := f.open(ctx, file, nil)
-		if err != nil {
-			return codec.Inferred{}, false, err
+		if err != nil || x == nil {
+			return nil, err
 		}
-		if x == nil {
-			continue // damaged, and such files are dropped
-		}
-		seen++
 		if err := c.Close(); err != nil {
-			return codec.Inferred{}, false, err
+			return nil, err
 		}
 		s, other := engineSchema(x.fields)
 		if other != nil {
-			return codec.Inferred{}, false, &connector.RecordError{File: file.Path, Column: other.name,
+			return nil, &connector.RecordError{File: file.Path, Column: other.name,
 				Reason: other.why + ", for which there is no type; declare the columns you want"}
 		}
-		if err := merged.Add(file.Path, s); err != nil {
-			return codec.Inferred{}, false, err
-		}
-	}
-	inferred, ok := merged.Inferred()
-	return inferred, ok, nil
+		return s, nil
+	})
 }
 
 // open opens a file and finds its messages. With codec.Drop a damaged file is nil, and

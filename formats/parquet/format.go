@@ -32,39 +32,20 @@ func (f *parquetFormat) Extension() string { return ".parquet" }
 // WithPinned returns the format itself: a Parquet file says all by itself.
 func (f *parquetFormat) WithPinned(map[string]string) (codec.Format, error) { return f, nil }
 
-// maxSampleFiles bounds the footers that Infer reads.
-const maxSampleFiles = 16
-
 // Infer widens the columns of the sample's footers to their common types. Columns
 // that only later files have come after those of earlier ones.
 func (f *parquetFormat) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
-	var merged codec.Merged
-	seen := 0
-	for _, file := range files {
-		if seen == maxSampleFiles {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return codec.Inferred{}, false, err
-		}
+	return codec.InferFiles(ctx, files, func(file codec.File) (*arrow.Schema, error) {
 		m, err := f.open(file, nil)
-		if err != nil {
-			return codec.Inferred{}, false, err
+		if err != nil || m == nil {
+			return nil, err
 		}
-		if m == nil {
-			continue // damaged, and such files are dropped
-		}
-		seen++
 		s, err := m.schema()
 		if err != nil {
-			return codec.Inferred{}, false, damaged(m.path, err)
+			return nil, damaged(m.path, err)
 		}
-		if err := merged.Add(m.path, s); err != nil {
-			return codec.Inferred{}, false, err
-		}
-	}
-	inferred, ok := merged.Inferred()
-	return inferred, ok, nil
+		return s, nil
+	})
 }
 
 // open reads the footer of a file. With codec.Drop a damaged file is nil, and counted.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/checkpoint"
@@ -352,7 +351,7 @@ func (s *Shard) collectChanges(c *changes, states []int) error {
 			last--
 		}
 		for i := len(columns); i < last; i++ {
-			columns = append(columns, nullColumn(c.mem, c.schema.Field(i).Type, t.n))
+			columns = append(columns, columnar.Nulls(c.mem, c.schema.Field(i).Type, t.n))
 		}
 		if s.schema.MultiRow {
 			t.seq.Retain()
@@ -361,14 +360,6 @@ func (s *Shard) collectChanges(c *changes, states []int) error {
 		c.takeAdd(columns, t.n, true)
 	}
 	return nil
-}
-
-// nullColumn is n nulls. (array.MakeArrayOfNull gives lists that cannot be concatenated.)
-func nullColumn(mem memory.Allocator, dt arrow.DataType, n int) arrow.Array {
-	b := array.NewBuilder(mem, dt)
-	defer b.Release()
-	b.AppendNulls(n)
-	return b.NewArray()
 }
 
 // fileColumns are the columns of rows as files have them, without __deleted.
