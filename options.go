@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
+	"github.com/tidemill/tidemill/logical/sql"
 )
 
 // Options are what a Session starts with. The zero value works.
@@ -70,6 +72,22 @@ func (s *settings) setZone(text string) error {
 // set applies one SET.
 func (s *settings) set(name, value string) error {
 	return connector.Decode(map[string]string{strings.ToLower(name): value}, s.keys()...)
+}
+
+// list gives the settings and their values, for SHOW.
+func (s *settings) list() []sql.Setting {
+	limit := "none"
+	if s.memoryLimit > 0 {
+		limit = strconv.FormatInt(s.memoryLimit, 10)
+	}
+	return []sql.Setting{
+		{Name: "time_zone", Value: s.zoneName},
+		{Name: "watermark_policy", Value: s.policy.String()},
+		{Name: "memory_limit", Value: limit},
+		{Name: "threads", Value: strconv.FormatInt(s.threads, 10)},
+		{Name: "batch_rows", Value: strconv.FormatInt(s.batchRows, 10)},
+		{Name: "disabled_rules", Value: strings.Join(s.disabled, ", ")},
+	}
 }
 
 // pinned are the settings a checkpoint keeps: another value at a restart is refused.

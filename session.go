@@ -94,6 +94,7 @@ func (s *Session) planner(catalog *logical.Catalog, r *formats.Resolver, file st
 	return &sql.Planner{
 		Catalog: catalog, Functions: s.functions, Resolver: r,
 		Location: s.settings.zone, Bounded: bounded, File: file, Warn: s.opts.Warn,
+		Settings: s.settings.list,
 	}
 }
 

@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-const usage = "usage: bench run [-suite …] [flags], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
+const synopsis = "usage: bench run [-suite …] [flags], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	switch {
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case len(args) > 0 && args[0] == "run":
 		return runSuites(ctx, args[1:], out)
 	}
-	return errors.New(usage)
+	return errors.New(synopsis)
 }
 
 func makeData(args []string, out io.Writer) error {

@@ -11,9 +11,10 @@ import (
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/bench/gen"
 	"github.com/tidemill/tidemill/bench/harness"
+	"github.com/tidemill/tidemill/cmd/usage"
 )
 
-var latencyColumns = []string{"p50 ms", "p99 ms", "batches"}
+var latencyColumns = append([]string{"p50 ms", "p99 ms", "batches"}, harness.UsageColumns...)
 
 // latencyRows is how many rows a small batch has.
 const latencyRows = 1000
@@ -55,17 +56,17 @@ var latencyQueries = []struct{ name, sql string }{
 
 func latencyResult(name string, run func() ([]time.Duration, error)) harness.Result {
 	res := harness.Result{Suite: "latency", Name: name, Runs: 1}
+	meter := usage.Start()
 	list, err := run()
 	if err != nil {
 		res.Failed = err.Error()
 		return res
 	}
+	res.SetUsage(meter.Stop())
 	millis := func(share float64) float64 { return float64(harness.Quantile(list, share).Microseconds()) / 1000 }
-	res.Values = map[string]harness.Value{
-		"p50 ms":  {Number: millis(0.5), Unit: "p50-ms"},
-		"p99 ms":  {Number: millis(0.99), Unit: "p99-ms"},
-		"batches": {Number: float64(len(list)), Unit: "batches"},
-	}
+	res.Set("p50 ms", millis(0.5), "p50-ms")
+	res.Set("p99 ms", millis(0.99), "p99-ms")
+	res.Set("batches", float64(len(list)), "batches")
 	return res
 }
 

@@ -37,7 +37,7 @@ func (s *suites) nexmark(ctx context.Context) error {
 	return nil
 }
 
-var nexmarkColumns = []string{"mode", "events/s", "events/s/core", "s", "MB", "batches"}
+var nexmarkColumns = append([]string{"mode", "events/s", "events/s/core", "s", "batches", "folders"}, harness.UsageColumns...)
 
 // auctionFiles makes the files of the three streams and the table, if they are not there.
 func (s *suites) auctionFiles() (string, error) {
@@ -115,14 +115,39 @@ func (s *suites) auctionQuery(ctx context.Context, dir string, q queries.Stream)
 			batches++
 		}
 	}
-	res.Values = map[string]harness.Value{
-		"events/s":      {Number: float64(rows) / m.Wall.Seconds(), Unit: "events/s"},
-		"events/s/core": {Number: float64(rows) / m.CPU.Seconds(), Unit: "events/s/core"},
-		"s":             {Number: m.Wall.Seconds(), Unit: "s"},
-		"MB":            {Number: float64(m.PeakBytes) / 1e6, Unit: "MB-peak"},
-		"batches":       {Number: float64(batches), Unit: "batches"},
+	res.Set("events/s", float64(rows)/m.Wall.Seconds(), "events/s")
+	res.Set("events/s/core", float64(rows)/m.CPU.Seconds(), "events/s/core")
+	res.Set("s", m.Wall.Seconds(), "s")
+	res.Set("batches", float64(batches), "batches")
+	res.SetUsage(m.Usage)
+	if q.PartitionBy != "" {
+		folders, err := partitions(work+"/out", q.PartitionBy)
+		if err != nil {
+			res.Failed = err.Error()
+		}
+		res.Set("folders", float64(folders), "folders")
 	}
 	return res
+}
+
+// partitions counts the folders of a partitioned output that hold files.
+func partitions(dir, by string) (int, error) {
+	pattern := dir
+	for _, column := range strings.Split(by, ", ") {
+		pattern += "/" + column + "=*"
+	}
+	files, err := filepath.Glob(pattern + "/*.parquet")
+	if err != nil {
+		return 0, err
+	}
+	folders := map[string]bool{}
+	for _, f := range files {
+		folders[filepath.Dir(f)] = true
+	}
+	if len(folders) == 0 {
+		return 0, fmt.Errorf("no partitioned files %s", pattern)
+	}
+	return len(folders), nil
 }
 
 // runJob runs a script in a process of its own.
@@ -131,5 +156,5 @@ func (s *suites) runJob(ctx context.Context, work, text string) (harness.Measure
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		return harness.Measurement{}, err
 	}
-	return harness.Run(ctx, s.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", s.threads), job)
+	return harness.Tidemill(ctx, s.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", s.threads), job)
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/bench/gen"
 	"github.com/tidemill/tidemill/bench/harness"
+	"github.com/tidemill/tidemill/cmd/usage"
 )
 
-var recoveryColumns = []string{"groups", "restart s", "state MB"}
+var recoveryColumns = append([]string{"groups", "restart s", "state MB"}, harness.UsageColumns...)
 
 // recovery measures how long a query takes from its start to its first batch when there
 // are a million and ten million groups of state: the batch has one row.
@@ -58,6 +59,7 @@ INSERT INTO result SELECT key, count(*) AS n, max(value) AS top FROM events GROU
 	}
 	var first time.Time
 	var last tidemill.Progress
+	meter := usage.Start()
 	start := time.Now()
 	if run, err = s.script(ctx, job, &now, func(p tidemill.Progress) {
 		if first.IsZero() {
@@ -74,10 +76,9 @@ INSERT INTO result SELECT key, count(*) AS n, max(value) AS top FROM events GROU
 		return fmt.Errorf("no batch after the restart")
 	}
 	op := last.StateOperators[0]
-	res.Values = map[string]harness.Value{
-		"groups":    {Number: float64(op.NumRowsTotal), Unit: "groups"},
-		"restart s": {Number: first.Sub(start).Seconds(), Unit: "restart-s"},
-		"state MB":  {Number: float64(op.MemoryUsedBytes) / 1e6, Unit: "MB-state"},
-	}
+	res.SetUsage(meter.Stop())
+	res.Set("groups", float64(op.NumRowsTotal), "groups")
+	res.Set("restart s", first.Sub(start).Seconds(), "restart-s")
+	res.Set("state MB", float64(op.MemoryUsedBytes)/1e6, "MB-state")
 	return nil
 }

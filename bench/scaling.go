@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/tidemill/tidemill/bench/gen"
@@ -13,9 +12,10 @@ import (
 	"github.com/tidemill/tidemill/bench/queries"
 )
 
-var scalingColumns = []string{"one core s", "two cores s", "faster by", "MB"}
+var scalingColumns = append([]string{"one core s", "two cores s", "faster by"}, harness.UsageColumns...)
 
-// scaling runs queries on one core and on two, over tables of 100,000 rows and more.
+// scaling runs queries on one core and on two: all of them over tables of 100,000 rows
+// and more, and one aggregate of 1,000 groups and more.
 func (s *suites) scaling(ctx context.Context) error {
 	all, err := queries.All()
 	if err != nil {
@@ -25,63 +25,79 @@ func (s *suites) scaling(ctx context.Context) error {
 		for _, format := range []string{"parquet", "csv"} {
 			for _, q := range all {
 				name := fmt.Sprintf("%s, %s, %d rows", q.Name, format, rows)
-				if !s.wants(name) {
-					continue
+				d := gen.H2O(1, rows, 100)
+				if q.Data == "events" {
+					d = gen.Events(1, rows, 1000)
 				}
-				if err := ctx.Err(); err != nil {
+				file := filepath.ToSlash(filepath.Join(s.dir, fmt.Sprintf("%s-%d.%s", q.Data, rows, format)))
+				if err := s.scale(ctx, name, q.Text(false, file), file, format, d); err != nil {
 					return err
 				}
-				s.report.Add(s.scale(ctx, q, name, format, rows))
 			}
+		}
+	}
+	for groups := int64(1000); groups <= s.rows; groups *= 10 {
+		file := filepath.ToSlash(filepath.Join(s.dir, fmt.Sprintf("groups-%d-%d.parquet", s.rows, groups)))
+		query := "SELECT count(*), sum(n), max(top) FROM (SELECT key, count(*) AS n, max(value) AS top FROM '" + file + "' GROUP BY key)"
+		if err := s.scale(ctx, fmt.Sprintf("%d groups, parquet, %d rows", groups, s.rows), query, file, "parquet", gen.Events(1, s.rows, groups)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s *suites) scale(ctx context.Context, q queries.Query, name, format string, rows int64) harness.Result {
-	res := harness.Result{Suite: "scaling", Name: name, Runs: s.n, Values: map[string]harness.Value{}}
-	file := filepath.ToSlash(filepath.Join(s.dir, fmt.Sprintf("%s-%d.%s", q.Data, rows, format)))
+// scale runs one query with one thread and with two, over a file that is made if it is
+// not there.
+func (s *suites) scale(ctx context.Context, name, query, file, format string, d *gen.Data) error {
+	if err := ctx.Err(); err != nil || !s.wants(name) {
+		return err
+	}
+	res := harness.Result{Suite: "scaling", Name: name, Runs: s.n}
+	if err := s.oneAndTwo(ctx, &res, query, file, format, d); err != nil {
+		res.Failed = err.Error()
+	}
+	s.report.Add(res)
+	return nil
+}
+
+func (s *suites) oneAndTwo(ctx context.Context, res *harness.Result, query, file, format string, d *gen.Data) error {
 	if _, err := s.fs.Stat(file); err != nil {
-		d := gen.H2O(1, rows, 100)
-		if q.Data == "events" {
-			d = gen.Events(1, rows, 1000)
+		if err := gen.Write(s.fs, file+".tmp", format, d); err != nil {
+			return err
 		}
-		if err := gen.Write(s.fs, file, format, d); err != nil {
-			res.Failed = err.Error()
-			return res
+		if err := s.fs.Rename(file+".tmp", file); err != nil {
+			return err
 		}
 	}
 	took := map[int]time.Duration{}
 	for _, threads := range []int{1, 2} {
-		m, err := s.median(ctx, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", threads), q.Text(false, file))
+		m, err := s.median(ctx, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", threads), query)
 		if err != nil {
-			res.Failed = err.Error()
-			return res
+			return err
 		}
 		took[threads] = m.Wall
-		res.Values["MB"] = harness.Value{Number: float64(m.PeakBytes) / 1e6, Unit: "MB-peak"}
+		res.SetUsage(m.Usage)
 	}
-	res.Values["one core s"] = harness.Value{Number: took[1].Seconds(), Unit: "one-core-s"}
-	res.Values["two cores s"] = harness.Value{Number: took[2].Seconds(), Unit: "two-cores-s"}
-	res.Values["faster by"] = harness.Value{Number: took[1].Seconds() / took[2].Seconds(), Unit: "x"}
-	return res
+	res.Set("one core s", took[1].Seconds(), "one-core-s")
+	res.Set("two cores s", took[2].Seconds(), "two-cores-s")
+	res.Set("faster by", took[1].Seconds()/took[2].Seconds(), "x")
+	return nil
 }
 
 // median runs the binary several times and gives the run of median time.
 func (s *suites) median(ctx context.Context, args ...string) (harness.Measurement, error) {
 	var all []harness.Measurement
 	for range s.n {
-		m, err := harness.Run(ctx, s.tidemill, args...)
+		m, err := harness.Tidemill(ctx, s.tidemill, args...)
 		if err != nil {
 			return m, err
 		}
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b harness.Measurement) int { return int(a.Wall - b.Wall) })
-	return all[len(all)/2], nil
+	return harness.Median(all), nil
 }
 
-var overheadColumns = []string{"batch query s", "stream s", "overhead %"}
+var overheadColumns = append([]string{"batch query s", "stream s", "overhead %", "CPU overhead %"}, harness.UsageColumns...)
 
 // overhead compares a stream of batches of a million rows, exactly once and durable,
 // with one query over the same files: at most 10,000 groups.
@@ -115,7 +131,7 @@ func (s *suites) overheadOf(ctx context.Context, dir, format string, res *harnes
 	if err != nil {
 		return err
 	}
-	var streams []time.Duration
+	var streams []harness.Measurement
 	for range s.n {
 		work, err := os.MkdirTemp(s.dir, "run-")
 		if err != nil {
@@ -130,13 +146,13 @@ INSERT INTO result %[4]s;`, dir, format, filepath.ToSlash(work), fmt.Sprintf(que
 		if err != nil {
 			return err
 		}
-		streams = append(streams, m.Wall)
+		streams = append(streams, m)
 	}
-	stream := harness.Quantile(streams, 0.5)
-	res.Values = map[string]harness.Value{
-		"batch query s": {Number: once.Wall.Seconds(), Unit: "query-s"},
-		"stream s":      {Number: stream.Seconds(), Unit: "stream-s"},
-		"overhead %":    {Number: 100 * (stream.Seconds()/once.Wall.Seconds() - 1), Unit: "overhead-%"},
-	}
+	stream := harness.Median(streams)
+	res.SetUsage(stream.Usage)
+	res.Set("batch query s", once.Wall.Seconds(), "query-s")
+	res.Set("stream s", stream.Wall.Seconds(), "stream-s")
+	res.Set("overhead %", 100*(stream.Wall.Seconds()/once.Wall.Seconds()-1), "overhead-%")
+	res.Set("CPU overhead %", 100*(stream.CPU.Seconds()/once.CPU.Seconds()-1), "cpu-overhead-%")
 	return nil
 }

@@ -26,18 +26,20 @@ type suites struct {
 	log    io.Writer
 }
 
-// suite is a named set of measurements and the columns of its table.
+// suite is a named set of measurements, the columns of its table, and the one that is
+// drawn.
 type suite struct {
 	run     func(*suites, context.Context) error
 	columns []string
+	chart   string
 }
 
 var allSuites = map[string]suite{
-	"nexmark":  {(*suites).nexmark, nexmarkColumns},
-	"latency":  {(*suites).latency, latencyColumns},
-	"recovery": {(*suites).recovery, recoveryColumns},
-	"scaling":  {(*suites).scaling, scalingColumns},
-	"overhead": {(*suites).overhead, overheadColumns},
+	"nexmark":  {(*suites).nexmark, nexmarkColumns, "events/s/core"},
+	"latency":  {(*suites).latency, latencyColumns, "p50 ms"},
+	"recovery": {(*suites).recovery, recoveryColumns, "restart s"},
+	"scaling":  {(*suites).scaling, scalingColumns, "faster by"},
+	"overhead": {(*suites).overhead, overheadColumns, "overhead %"},
 }
 
 func suiteNames() []string {
@@ -63,8 +65,8 @@ func runSuites(ctx context.Context, args []string, out io.Writer) error {
 	f.IntVar(&s.files, "files", 20, "nexmark: files of each stream; latency: batches")
 	f.IntVar(&s.threads, "threads", 2, "threads of the engine")
 	f.IntVar(&s.n, "n", 3, "scaling, overhead: runs; the median counts")
-	benchFile := f.String("bench", "", "write Go's benchmark format to this file, too")
-	jsonFile := f.String("json", "", "write JSON to this file, too")
+	var to harness.Outputs
+	to.Flags(f)
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -74,19 +76,17 @@ func runSuites(ctx context.Context, args []string, out io.Writer) error {
 	if err := s.fs.MkdirAll(filepath.ToSlash(s.dir)); err != nil {
 		return err
 	}
-	columns := map[string][]string{}
 	for _, name := range strings.Split(*list, ",") {
 		one, ok := allSuites[name]
 		if !ok {
 			return fmt.Errorf("suite %q is unknown; known are %s", name, strings.Join(suiteNames(), ", "))
 		}
-		columns[name] = one.columns
+		s.report.Begin(name, harness.Suite{Columns: one.columns, Chart: one.chart})
 		if err := one.run(s, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	fmt.Fprintln(out, s.report.Machine)
-	return errors.Join(s.report.WriteTables(out, columns), harness.ToFile(*benchFile, s.report.WriteBench), harness.ToFile(*jsonFile, s.report.WriteJSON))
+	return to.Write(out, s.report)
 }
 
 func (s *suites) wants(name string) bool { return strings.Contains(name, s.only) }

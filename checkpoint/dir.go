@@ -64,6 +64,9 @@ type Dir struct {
 	failed bool
 	// made is set if there was no checkpoint before Open.
 	made bool
+	// newest is the newest batch that Commit was told of; before nextFold there is
+	// nothing to fold into the history.
+	newest, nextFold int64
 
 	offsets  *Log[OffsetEntry]
 	prepared *Log[CommitEntry]
@@ -371,6 +374,7 @@ func (d *Dir) file(name string) string { return path.Join(d.path, name) }
 // Commit renames prepared/N to commits/N, durably: step 5. After a crash the entry
 // is in one of the two.
 func (d *Dir) Commit(batchID int64) error {
+	d.newest = batchID
 	if err := d.fs.Rename(d.prepared.Path(batchID), d.commits.Path(batchID)); err != nil {
 		return err
 	}

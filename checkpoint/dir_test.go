@@ -594,9 +594,11 @@ func TestSnapshotPolicy(t *testing.T) {
 		want   bool
 	}{
 		{SnapshotPolicy{}, nil, false},
-		{SnapshotPolicy{}, files(1 << 20), false},
-		{SnapshotPolicy{}, files(1<<20, 1<<19), false},
-		{SnapshotPolicy{}, files(1<<20, 1<<19, 1), true},
+		{SnapshotPolicy{}, files(16 << 20), false},
+		{SnapshotPolicy{}, files(16<<20, 8<<20), false},
+		{SnapshotPolicy{}, files(16<<20, 8<<20, 1), true},
+		{SnapshotPolicy{}, files(1<<20, 4<<20), false},
+		{SnapshotPolicy{}, files(1<<20, 4<<20, 1), true},
 		{SnapshotPolicy{}, files(10, 10), false},
 		{SnapshotPolicy{}, many[:64], false},
 		{SnapshotPolicy{}, many, true},

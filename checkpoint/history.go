@@ -86,6 +86,9 @@ func (d *Dir) Maintain(inUse ...OperatorState) error {
 // more at a time. First the history is durable, then the files go: after a crash a
 // batch is in both, and the next fold removes it.
 func (d *Dir) fold() (bool, error) {
+	if d.newest < d.nextFold {
+		return false, nil
+	}
 	last, err := d.history.Last()
 	if err != nil {
 		return false, err
@@ -96,7 +99,11 @@ func (d *Dir) fold() (bool, error) {
 	}
 	cut := ids[len(ids)-1] - int64(d.opts.Retain)
 	if cut-last < int64(d.opts.FoldEvery) {
-		return false, d.purgeFolded(last, ids)
+		if err := d.purgeFolded(last, ids); err != nil {
+			return false, err
+		}
+		d.nextFold = last + int64(d.opts.FoldEvery) + int64(d.opts.Retain)
+		return false, nil
 	}
 	commits := make([]CommitEntry, 0, cut-last)
 	for id := last + 1; id <= cut; id++ {

@@ -172,13 +172,14 @@ func (s *segments) unpack(body []byte, seg segment) ([]connector.LogEntry, error
 	return entries, nil
 }
 
-// Merging: of the newest segments, those smaller than a limit are joined once there
-// are mergeCount of them; the limit grows by the same factor. An entry is rewritten
-// once a level, and segments above mergeMax are left alone.
+// Merging: of the newest segments, those smaller than a limit and about as large as one
+// another are joined once there are mergeCount of them; the limit grows by the same
+// factor. An entry is rewritten about once a level, and segments above mergeMax are left alone: what is read at once stays
+// below mergeCount times that.
 const (
 	mergeCount = 8
 	mergeFirst = 32 << 10
-	mergeMax   = 64 << 20
+	mergeMax   = 2 << 20
 )
 
 // merge joins small segments and removes left-overs. What replaces a file is
@@ -189,20 +190,16 @@ func (s *segments) merge() error {
 		return err
 	}
 	for limit := int64(mergeFirst); limit <= mergeMax; limit *= mergeCount {
-		n := 0
-		for n < len(live) && live[len(live)-1-n].size < limit {
-			n++
-		}
-		if n < mergeCount {
+		run := evenRun(live, limit)
+		if len(run) < mergeCount {
 			continue
 		}
-		run := live[len(live)-n:]
 		joined, err := s.join(run)
 		if err != nil {
 			return err
 		}
 		stale = append(stale, run...)
-		live = append(slices.Clone(live[:len(live)-n]), joined)
+		live = append(slices.Clone(live[:len(live)-len(run)]), joined)
 	}
 	for _, seg := range stale {
 		if err := s.fs.Remove(s.path(seg)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -210,6 +207,21 @@ func (s *segments) merge() error {
 		}
 	}
 	return nil
+}
+
+// evenRun is the newest segments, all smaller than limit and the oldest no larger than
+// the others together: a segment that is joined becomes part of one at least twice its
+// size, so that no entry is rewritten more often than its segment can double.
+func evenRun(live []segment, limit int64) []segment {
+	at, sum := len(live), int64(0)
+	for at > 0 && live[at-1].size < limit {
+		at--
+		sum += live[at].size
+	}
+	for ; at < len(live) && live[at].size > sum-live[at].size; at++ {
+		sum -= live[at].size
+	}
+	return live[at:]
 }
 
 // join writes the entries of all of run as one segment.

@@ -23,6 +23,25 @@ type SourceLog struct {
 	dir   string
 	named int64
 	segs  segments
+
+	// writer says that nobody else changes the directory: what it holds is remembered.
+	writer bool
+	known  *sourceNames // nil: to be listed
+	newest connector.LogEntry
+}
+
+// sourceNames is what the directory of a SourceLog holds.
+type sourceNames struct {
+	singles []int64 // in order
+	live    []segment
+}
+
+// folded is the newest entry that a segment holds, -1 if none does.
+func (n *sourceNames) folded() int64 {
+	if len(n.live) == 0 {
+		return -1
+	}
+	return n.live[len(n.live)-1].to
 }
 
 var _ connector.BatchLog = (*SourceLog)(nil)
@@ -34,11 +53,15 @@ const (
 	foldSingle = 32
 )
 
+// rememberedEntry is how large the newest entry may be to be kept in memory, too: it is
+// asked for several times while its batch runs.
+const rememberedEntry = 64 << 10
+
 const sourceKind = "source"
 
 func newSourceLog(fsys vfs.FS, dir string, named int64) *SourceLog {
 	return &SourceLog{
-		fs: fsys, dir: dir, named: named,
+		fs: fsys, dir: dir, named: named, newest: connector.LogEntry{ID: NoBatch},
 		segs: segments{fs: fsys, dir: dir, kind: sourceKind},
 	}
 }
@@ -47,6 +70,7 @@ func newSourceLog(fsys vfs.FS, dir string, named int64) *SourceLog {
 // offsets name is removed, with those after it: it belongs to no batch.
 func openSourceLog(fsys vfs.FS, dir string, named int64) (*SourceLog, error) {
 	l := newSourceLog(fsys, dir, named)
+	l.writer = true
 	ids, err := listIDs(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -68,6 +92,32 @@ func openSourceLog(fsys vfs.FS, dir string, named int64) (*SourceLog, error) {
 
 // Path is the file of an entry while it is one of its own, for messages.
 func (l *SourceLog) Path(id int64) string { return path.Join(l.dir, strconv.FormatInt(id, 10)) }
+
+// names is what the directory holds. Singles are listed first: one that is joined
+// meanwhile, by a query beside an inspection, is in a segment then.
+func (l *SourceLog) names() (*sourceNames, error) {
+	if l.known != nil {
+		return l.known, nil
+	}
+	ids, err := listIDs(l.fs, l.dir)
+	if err != nil {
+		return nil, err
+	}
+	live, _, err := l.segs.list()
+	if err != nil {
+		return nil, err
+	}
+	n := &sourceNames{singles: ids, live: live}
+	if l.writer {
+		l.known = n
+	}
+	return n, nil
+}
+
+// changing forgets what is remembered, before the directory changes.
+func (l *SourceLog) changing() {
+	l.known, l.newest = nil, connector.LogEntry{ID: NoBatch}
+}
 
 func (l *SourceLog) get(id int64) ([]byte, error) {
 	return readChecked(l.fs, l.Path(id), sourceKind, strconv.FormatInt(id, 10), NoBatch)
@@ -93,7 +143,25 @@ func (l *SourceLog) Put(id int64, entry []byte) error {
 	if id <= l.named {
 		return fmt.Errorf("%s, which a batch has named: %w", l.Path(id), ErrExists)
 	}
-	return vfs.WriteAtomic(l.fs, l.Path(id), encodeFile(sourceKind, strconv.FormatInt(id, 10), entry))
+	names, err := l.names()
+	if err != nil {
+		return err
+	}
+	l.changing()
+	if err := vfs.WriteAtomic(l.fs, l.Path(id), encodeFile(sourceKind, strconv.FormatInt(id, 10), entry)); err != nil {
+		return err
+	}
+	if at, there := slices.BinarySearch(names.singles, id); !there {
+		names.singles = slices.Insert(names.singles, at, id)
+	}
+	if !l.writer {
+		return nil
+	}
+	l.known = names
+	if len(entry) <= rememberedEntry {
+		l.newest = connector.LogEntry{ID: id, Data: slices.Clone(entry)}
+	}
+	return nil
 }
 
 // Latest is the newest entry's number, -1 if there is none.
@@ -104,15 +172,14 @@ func (l *SourceLog) Latest() (int64, error) {
 }
 
 func (l *SourceLog) latest() (int64, error) {
-	ids, err := listIDs(l.fs, l.dir)
+	names, err := l.names()
 	if err != nil {
 		return -1, err
 	}
-	last, err := l.segs.last()
-	if err != nil || len(ids) == 0 {
-		return last, err
+	if n := len(names.singles); n > 0 {
+		return max(names.folded(), names.singles[n-1]), nil
 	}
-	return max(last, ids[len(ids)-1]), nil
+	return names.folded(), nil
 }
 
 // Range gives the entries of (after, upto], in order. An error is yielded once and
@@ -133,7 +200,16 @@ func (l *SourceLog) Range(after, upto int64) iter.Seq2[connector.LogEntry, error
 // each visits segments, then single files. The lock is not held while visiting: a
 // source may Put while it reads.
 func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool) error {
-	ids, live, err := l.list()
+	l.mu.Lock()
+	names, err := l.names()
+	var singles []int64
+	var live []segment
+	folded := int64(-1)
+	newest := l.newest
+	if err == nil {
+		singles, live, folded = slices.Clone(names.singles), slices.Clone(names.live), names.folded()
+	}
+	l.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -141,16 +217,15 @@ func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool)
 	if err != nil || !more {
 		return err
 	}
-	if n := len(live); n > 0 {
-		after = max(after, live[n-1].to)
-	}
-	for _, id := range ids {
-		if id <= after || id > upto {
+	for _, id := range singles {
+		if id <= max(after, folded) || id > upto {
 			continue
 		}
-		data, err := l.get(id)
-		if err != nil {
-			return err
+		data := slices.Clone(newest.Data)
+		if id != newest.ID {
+			if data, err = l.get(id); err != nil {
+				return err
+			}
 		}
 		if !visit(connector.LogEntry{ID: id, Data: data}) {
 			return nil
@@ -159,31 +234,18 @@ func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool)
 	return nil
 }
 
-// list returns the single files and the segments. Singles are listed first: one
-// that is joined meanwhile, by a query beside an inspection, is in a segment then.
-func (l *SourceLog) list() ([]int64, []segment, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ids, err := listIDs(l.fs, l.dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	live, _, err := l.segs.list()
-	return ids, live, err
-}
-
 // Withdraw removes the entries after a number, the newest first, durably: the batch
 // that named them was withdrawn, or none did. Entries that are joined already
 // belong to visible batches and are refused.
 func (l *SourceLog) Withdraw(after int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	folded, err := l.segs.last()
+	names, err := l.names()
 	if err != nil {
 		return err
 	}
-	if folded > after {
-		return fmt.Errorf("bug: entries of %s up to %d belong to visible batches and cannot be withdrawn", l.dir, folded)
+	if names.folded() > after {
+		return fmt.Errorf("bug: entries of %s up to %d belong to visible batches and cannot be withdrawn", l.dir, names.folded())
 	}
 	l.named = min(l.named, after)
 	return l.removeFrom(after + 1)
@@ -192,6 +254,7 @@ func (l *SourceLog) Withdraw(after int64) error {
 // removeFrom removes single entries, the newest first and each durably before the
 // next: a crash leaves no gap.
 func (l *SourceLog) removeFrom(first int64) error {
+	l.changing()
 	ids, err := listIDs(l.fs, l.dir)
 	if err != nil {
 		return err
@@ -215,13 +278,13 @@ func (l *SourceLog) removeFrom(first int64) error {
 func (l *SourceLog) Compact() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ids, err := listIDs(l.fs, l.dir)
+	names, err := l.names()
 	if err != nil {
 		return err
 	}
-	folded, err := l.segs.last()
-	if err != nil {
-		return err
+	ids, folded := names.singles, names.folded()
+	if len(ids) > 0 && ids[0] <= folded {
+		l.changing()
 	}
 	// What a crash left between the steps below.
 	for len(ids) > 0 && ids[0] <= folded {
@@ -235,26 +298,44 @@ func (l *SourceLog) Compact() error {
 	if n < foldSingle {
 		return nil
 	}
+	l.changing()
 	return l.fold(ids[:n])
 }
 
-// fold joins single entries. The segment is durable before they go.
+// foldBytes is about how large a segment becomes that is made of single entries: one may
+// name a million files.
+const foldBytes = 16 << 20
+
+// fold joins single entries into segments of about foldBytes.
 func (l *SourceLog) fold(ids []int64) error {
-	entries := make([]connector.LogEntry, len(ids))
-	for i, id := range ids {
-		data, err := l.get(id)
+	for len(ids) > 0 {
+		n, err := l.foldSome(ids)
 		if err != nil {
 			return err
 		}
-		entries[i] = connector.LogEntry{ID: id, Data: data}
-	}
-	if err := l.segs.write(segment{from: ids[0], to: ids[len(ids)-1]}, entries); err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := l.fs.Remove(l.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		ids = ids[n:]
 	}
 	return l.segs.merge()
+}
+
+// foldSome joins the first n of ids. The segment is durable before they go.
+func (l *SourceLog) foldSome(ids []int64) (n int, err error) {
+	var entries []connector.LogEntry
+	for bytes := 0; n < len(ids) && bytes < foldBytes; n++ {
+		data, err := l.get(ids[n])
+		if err != nil {
+			return 0, err
+		}
+		entries = append(entries, connector.LogEntry{ID: ids[n], Data: data})
+		bytes += len(data)
+	}
+	if err := l.segs.write(segment{from: ids[0], to: ids[n-1]}, entries); err != nil {
+		return 0, err
+	}
+	for _, id := range ids[:n] {
+		if err := l.fs.Remove(l.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	return n, nil
 }

@@ -165,16 +165,17 @@ func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 
 // SnapshotPolicy says when the changes of a table are to be joined into a
 // snapshot. The zero value is the rule of the engine: when they are more bytes than
-// half the base, or 64 files.
+// half the base and 4 MiB, or 64 files.
 type SnapshotPolicy struct {
 	// Never and Always are for tests.
 	Never, Always bool
 }
 
-// The rule. A few small changes are not worth a snapshot, whatever the base.
+// The rule. Changes that are read in milliseconds are not worth a snapshot, whatever the
+// base: a small state that changes wholly in each batch would be written twice each time.
 const (
 	snapshotFiles = 64
-	snapshotSmall = 64 << 10
+	snapshotSmall = 4 << 20
 )
 
 // Due reports whether the files of one table, in the order of

@@ -62,6 +62,16 @@ func IsFloat(dt arrow.DataType) bool {
 // IsDecimal says whether dt is a DECIMAL.
 func IsDecimal(dt arrow.DataType) bool { return dt.ID() == arrow.DECIMAL128 }
 
+// IsWord says whether values of dt are signed integers of at most eight bytes, be it as
+// dates or times: equal exactly if the numbers are.
+func IsWord(dt arrow.DataType) bool {
+	switch dt.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP:
+		return true
+	}
+	return false
+}
+
 // IsNumeric says whether arithmetic is defined on dt.
 func IsNumeric(dt arrow.DataType) bool { return IsInteger(dt) || IsFloat(dt) || IsDecimal(dt) }
 

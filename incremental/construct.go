@@ -29,19 +29,9 @@ const maxWithdrawals = 3
 // again here.
 func (x *streamExecution) step(ctx context.Context, want wanted) (ran bool, err error) {
 	for {
-		data, err := x.findOffsets(ctx)
-		if err != nil {
+		data, wanted, err := x.find(ctx, want)
+		if err != nil || !wanted {
 			return false, x.inBatch(err)
-		}
-		x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
-		evict := false
-		if want == dataOrEviction {
-			if evict, err = x.wantsEvictionBatch(ctx); err != nil {
-				return false, x.inBatch(err)
-			}
-		}
-		if !data && !evict && !x.rewriteOutput {
-			return false, nil
 		}
 		err = x.runPlanned(ctx, data)
 		var changed *connector.FileChangedError
@@ -54,13 +44,33 @@ func (x *streamExecution) step(ctx context.Context, want wanted) (ran bool, err 
 	}
 }
 
-// inBatch says in which batch err happened.
-func (x *streamExecution) inBatch(err error) error {
+// find says whether there is data for the next batch, and whether a batch is wanted.
+func (x *streamExecution) find(ctx context.Context, want wanted) (data, batch bool, err error) {
+	if x.begun != nil {
+		x.exec.timings = x.begun.timings
+		return true, true, x.begun.err
+	}
+	if data, err = x.findOffsets(ctx); err != nil {
+		return false, false, err
+	}
+	x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
+	evict := false
+	if want == dataOrEviction {
+		evict, err = x.wantsEvictionBatch(ctx)
+	}
+	return data, data || evict || x.rewriteOutput, err
+}
+
+// inBatch says that err happened in the batch under way.
+func (x *streamExecution) inBatch(err error) error { return x.inBatchOf(x.currentBatchID, err) }
+
+// inBatchOf says in which batch err happened.
+func (x *streamExecution) inBatchOf(batch int64, err error) error {
 	var known *BatchError
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &BatchError{Query: x.cfg.Name, Batch: x.currentBatchID, Err: err}
+	return &BatchError{Query: x.cfg.Name, Batch: batch, Err: err}
 }
 
 // findOffsets asks each source for the end of the next batch: availableOffsets. What
@@ -103,9 +113,14 @@ func (x *streamExecution) runPlanned(ctx context.Context, data bool) error {
 	} else {
 		x.q.setStatus("No new data but cleaning up state", false, true)
 	}
-	entry, err := x.intent(ctx)
-	if err != nil {
-		return x.inBatch(err)
+	var entry *checkpoint.OffsetEntry
+	if x.begun != nil {
+		entry = x.begun.entry
+	} else {
+		var err error
+		if entry, err = x.intent(ctx); err != nil {
+			return x.inBatch(err)
+		}
 	}
 	start := time.Now()
 	if err := x.dir.Offsets().Add(entry.Batch, *entry); err != nil {

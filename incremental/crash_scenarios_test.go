@@ -1,6 +1,9 @@
 package incremental_test
 
 import (
+	"maps"
+	"strings"
+
 	"github.com/tidemill/tidemill/incremental/streamtest"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -116,6 +119,29 @@ var scenarios = []streamtest.Scenario{
 		Query: `SELECT l.k, l.ts FROM t l JOIN (SELECT DISTINCT ON (k, ts) k, ts FROM t) r ON l.k = r.k AND l.ts = r.ts`,
 		Steps: sideSteps,
 	},
+	{
+		Name: "ahead-stateless", Mode: connector.Append, Sink: "json", Ahead: true,
+		SQL:   `CREATE STREAM t (k VARCHAR, n BIGINT) WITH (path = '/in/t', format = 'json', max_files_per_trigger = 1);`,
+		Query: `SELECT k, n * 2 AS twice FROM t WHERE n > 0`,
+		Steps: atOnce(keyedSteps),
+	},
+	{
+		Name: "ahead-complete", Mode: connector.Complete, Sink: "parquet", Ahead: true, Shards: 2,
+		SQL:   `CREATE STREAM t (k VARCHAR, n BIGINT) WITH (path = '/in/t', format = 'json', max_files_per_trigger = 1);`,
+		Query: `SELECT k, count(*) AS c, sum(n) AS s FROM t GROUP BY k`,
+		Steps: atOnce(keyedSteps),
+	},
+	{
+		Name: "ahead-windowed", Mode: connector.Append, Sink: "json", Ahead: true, Keep: []string{"late", "bad"},
+		SQL:   oneByOne(timedSQL),
+		Query: `SELECT window_end AS e, k, count(*) AS n FROM TUMBLE(t, ts, INTERVAL '10 seconds') GROUP BY window_end, k`,
+		Steps: atOnce(sideSteps),
+	},
+	{
+		Name: "ahead-join", Mode: connector.Append, Sink: "json", Ahead: true, SQL: oneByOne(timedSQL),
+		Query: `SELECT l.k, l.ts, r.ts AS rts FROM t l LEFT JOIN t r ON l.k = r.k AND r.ts > l.ts AND r.ts <= l.ts + INTERVAL '6 seconds'`,
+		Steps: atOnce(timedSteps),
+	},
 	joinScenario("join-inner", "JOIN"),
 	joinScenario("join-left", "LEFT JOIN"),
 	joinScenario("join-right", "RIGHT JOIN"),
@@ -143,6 +169,23 @@ func joinScenario(name, kind string) streamtest.Scenario {
 		Query: `SELECT l.k, l.ts, r.ts AS rts FROM t l ` + kind + ` t r ON l.k = r.k AND r.ts > l.ts AND r.ts <= l.ts + INTERVAL '6 seconds'`,
 		Steps: timedSteps,
 	}
+}
+
+// oneByOne limits the batches of a stream to a file each.
+func oneByOne(sql string) string {
+	return strings.Replace(sql, "format = 'json'", "format = 'json', max_files_per_trigger = 1", 1)
+}
+
+// atOnce drops the files of steps together, up to each restart.
+func atOnce(steps []streamtest.Step) []streamtest.Step {
+	var out []streamtest.Step
+	for _, s := range steps {
+		if len(out) == 0 || s.Restart {
+			out = append(out, streamtest.Step{Restart: s.Restart, Files: map[string]string{}})
+		}
+		maps.Copy(out[len(out)-1].Files, s.Files)
+	}
+	return out
 }
 
 var keyedSteps = []streamtest.Step{

@@ -28,6 +28,8 @@ type streamExecution struct {
 	withdrawals    int  // how often in a row a batch was planned anew
 	lastStart      time.Time
 	growth         *growthWatch
+	eager          bool        // the next batch may follow at once
+	begun          *begunBatch // nil: it has not set out
 	wake           chan struct{} // has one while a source may have something new
 }
 
@@ -66,8 +68,13 @@ func (x *streamExecution) guardedLoop(ctx context.Context) (err error) {
 // rememberError leaves the error where the status command finds it; a checkpoint that
 // cannot be written to keeps the error it is.
 func (x *streamExecution) rememberError(err error) {
+	batch := x.currentBatchID
+	var in *BatchError
+	if errors.As(err, &in) {
+		batch = in.Batch
+	}
 	_ = x.dir.SetLastError(checkpoint.LastError{
-		Time: x.cfg.Clock.Now().UnixMicro(), Batch: x.currentBatchID, Message: err.Error(),
+		Time: x.cfg.Clock.Now().UnixMicro(), Batch: batch, Message: err.Error(),
 	})
 }
 
@@ -118,6 +125,7 @@ func (x *streamExecution) runAvailable(ctx context.Context) error {
 		}
 		s.limit.Until = target
 	}
+	x.eager = true
 	for {
 		ran, err := x.step(ctx, dataOrEviction)
 		if err != nil || !ran {
@@ -133,6 +141,7 @@ func (x *streamExecution) runAvailable(ctx context.Context) error {
 func (x *streamExecution) runForever(ctx context.Context) error {
 	if x.cfg.Trigger.Kind == Default {
 		x.listen()
+		x.eager = true
 	}
 	for {
 		start := x.cfg.Clock.Now()
@@ -213,6 +222,7 @@ func (x *streamExecution) stopping() bool {
 // close gives everything back.
 func (x *streamExecution) close() error {
 	var errs []error
+	x.forgetBegun()
 	if x.exec != nil {
 		errs = append(errs, x.exec.close())
 	}

@@ -35,6 +35,10 @@ func (m *Manual) Step(ctx context.Context) (ran bool, err error) {
 	return m.x.step(ctx, dataOrEviction)
 }
 
+// RunAhead lets Step begin the next batch while it publishes one, as a query does whose
+// trigger does not wait.
+func (m *Manual) RunAhead() { m.x.eager = true }
+
 // NextBatch is the id of the next batch, which is also the version of the state.
 func (m *Manual) NextBatch() int64 { return m.x.currentBatchID }
 

@@ -31,12 +31,12 @@ func (x *streamExecution) reportProgress(entry *checkpoint.OffsetEntry, c *check
 		InputRowsPerSecond:     rate(c.Counters.In, x.sinceLast(triggered)),
 		DurationMs:             t.durationMs(),
 		EventTime:              b.run.eventTimes.eventTime(x.watermarks.declared(), entry.EvictionWatermark),
-		StateOperators:         b.run.stateProgress(),
+		StateOperators:         b.operators,
 		NumFutureRows:          b.run.eventTimes.future,
 		Sink:                   SinkProgress{Description: describe(x.sink, x.cfg.SinkName), NumOutputRows: b.rows},
 	}
-	for i, s := range x.sources {
-		p.Sources = append(p.Sources, x.sourceProgress(s, entry.Sources[i], c.Sources[i], b, t.total, x.sinceLast(triggered)))
+	for i := range x.sources {
+		p.Sources = append(p.Sources, x.sourceProgress(i, entry.Sources[i], c.Sources[i], b, t.total, x.sinceLast(triggered)))
 	}
 	x.lastStart = triggered
 	for _, op := range p.StateOperators {
@@ -57,15 +57,25 @@ func (x *streamExecution) sinceLast(triggered time.Time) time.Duration {
 	return triggered.Sub(x.lastStart)
 }
 
-func (x *streamExecution) sourceProgress(s *sourceState, r checkpoint.SourceRange, end checkpoint.SourceEnd, b *batchResult, took, since time.Duration) SourceProgress {
+// sourceMetrics are those that sources tell of themselves, nil for one that does not.
+func (x *streamExecution) sourceMetrics() []map[string]string {
+	all := make([]map[string]string, len(x.sources))
+	for i, s := range x.sources {
+		if m, ok := s.source.(connector.Measured); ok {
+			all[i] = m.Metrics()
+		}
+	}
+	return all
+}
+
+func (x *streamExecution) sourceProgress(i int, r checkpoint.SourceRange, end checkpoint.SourceEnd, b *batchResult, took, since time.Duration) SourceProgress {
+	s := x.sources[i]
 	p := SourceProgress{
+		Metrics:     b.sources[i],
 		Description: describe(s.source, s.name),
 		StartOffset: offsetJSON(r.Start), EndOffset: offsetJSON(r.End), LatestOffset: offsetJSON(r.End),
 		NumInputRows: end.Rows, NumMalformedRows: end.Malformed,
 		InputRowsPerSecond: rate(end.Rows, since), ProcessedRowsPerSecond: rate(end.Rows, took),
-	}
-	if m, ok := s.source.(connector.Measured); ok {
-		p.Metrics = m.Metrics()
 	}
 	if stats := b.run.scans[s.name]; stats != nil {
 		p.NumMalformedFiles = stats.MalformedFiles.Load()

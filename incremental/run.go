@@ -40,7 +40,21 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 	}
 	defer b.release()
 	prepared := b.commitEntry(x, entry)
-	if err := x.dir.Prepared().Put(entry.Batch, prepared); err != nil {
+	b.operators, b.sources = b.run.stateProgress(), x.sourceMetrics()
+	x.advance(entry, &prepared)
+	x.setOut(ctx)
+	if err := x.finishBatch(ctx, entry, &prepared, b); err != nil {
+		x.forgetBegun()
+		return x.inBatchOf(entry.Batch, err)
+	}
+	x.exec.timings.total = time.Since(start) + x.exec.timings.latestOffset + x.exec.timings.walCommit
+	x.reportProgress(entry, &prepared, b, triggered)
+	return nil
+}
+
+// finishBatch makes visible what was staged: the end of step 3 to step 6.
+func (x *streamExecution) finishBatch(ctx context.Context, entry *checkpoint.OffsetEntry, prepared *checkpoint.CommitEntry, b *batchResult) error {
+	if err := x.dir.Prepared().Put(entry.Batch, *prepared); err != nil {
 		return errors.Join(err, b.discard())
 	}
 	// If the process dies here, the batch is run again and overwrites what it left.
@@ -57,16 +71,12 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 	}
 	x.exec.timings.commitOffsets = time.Since(commitStart)
 	x.exec.committed(entry.Batch)
-	if err := x.committedBatch(ctx, entry, &prepared); err != nil {
-		return err
-	}
-	x.exec.timings.total = time.Since(start) + x.exec.timings.latestOffset + x.exec.timings.walCommit
-	x.reportProgress(entry, &prepared, b, triggered)
-	return nil
+	return x.giveBack(ctx)
 }
 
-// committedBatch moves the loop on: step 6 and the variables of the next batch.
-func (x *streamExecution) committedBatch(ctx context.Context, entry *checkpoint.OffsetEntry, c *checkpoint.CommitEntry) error {
+// advance sets the loop's variables to the next batch. If the one before cannot be
+// finished after all, the query ends, and the next start takes them from the checkpoint.
+func (x *streamExecution) advance(entry *checkpoint.OffsetEntry, c *checkpoint.CommitEntry) {
 	x.last = c
 	x.currentBatchID = entry.Batch + 1
 	x.withdrawals = 0
@@ -75,6 +85,12 @@ func (x *streamExecution) committedBatch(ctx context.Context, entry *checkpoint.
 	for i, s := range x.sources {
 		s.before = entry.Sources[i].Start
 		s.committed = entry.Sources[i].End
+	}
+}
+
+// giveBack is step 6.
+func (x *streamExecution) giveBack(ctx context.Context) error {
+	for _, s := range x.sources {
 		// One batch behind: the newest batch can always be looked at, and replayed.
 		if s.before != "" {
 			if err := s.source.Commit(ctx, s.before); err != nil {
@@ -95,6 +111,10 @@ type batchResult struct {
 	rows   int64
 	inputs []checkpoint.InputFile
 	state  []checkpoint.OperatorState
+	// What the progress report says of operators and sources, taken before the next batch
+	// changes it.
+	operators []StateOperatorProgress
+	sources   []map[string]string
 }
 
 func (b *batchResult) discard() error {
@@ -141,8 +161,7 @@ func isTransient(err error) bool {
 // tryBatch plans the batch over its offset ranges, stages its rows and writes its
 // state.
 func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (_ *batchResult, err error) {
-	start := time.Now()
-	run, err := x.exec.begin(ctx, x, entry)
+	run, err := x.takeBegun(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +170,11 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 			run.release()
 		}
 	}()
-	x.exec.timings.queryPlanning = time.Since(start)
-	start = time.Now()
+	start := time.Now()
 	b := &batchResult{run: run}
 	counted := &countingReader{Reader: run.reader}
+	save := stateSave{run: run}
+	counted.ended = func() { save.start(ctx) }
 	if why == dropRows {
 		err = drain(ctx, counted)
 	} else {
@@ -162,24 +182,42 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: counted, Side: side})
 	}
 	err = errors.Join(err, run.reader.Close())
-	if err != nil {
-		return nil, errors.Join(err, b.discard())
+	if err == nil {
+		save.start(ctx) // unless the sink read to the end
 	}
+	b.state, err = save.wait(err)
 	b.rows = counted.rows
-	if b.inputs, err = x.unchangedInputs(ctx, entry, run); err != nil {
-		return nil, errors.Join(err, b.discard())
+	if err == nil {
+		b.inputs, err = x.unchangedInputs(ctx, entry, run)
 	}
-	if b.state, err = run.commitState(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, b.discard())
 	}
 	x.exec.timings.addBatch = time.Since(start)
 	return b, nil
 }
 
-// countingReader counts the rows that pass.
+// takeBegun is the batch that was begun, or plans it now.
+func (x *streamExecution) takeBegun(ctx context.Context, entry *checkpoint.OffsetEntry) (*batchRun, error) {
+	if b := x.begun; b != nil {
+		x.begun = nil
+		return b.run, nil
+	}
+	return x.planBatch(ctx, entry)
+}
+
+func (x *streamExecution) planBatch(ctx context.Context, entry *checkpoint.OffsetEntry) (*batchRun, error) {
+	start := time.Now()
+	run, err := x.exec.begin(ctx, x, entry)
+	x.exec.timings.queryPlanning = time.Since(start)
+	return run, err
+}
+
+// countingReader counts the rows that pass, and tells when there are no more.
 type countingReader struct {
 	columnar.Reader
-	rows int64
+	rows  int64
+	ended func() // called once
 }
 
 func (r *countingReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -187,7 +225,45 @@ func (r *countingReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err == nil {
 		r.rows += b.NumRows()
 	}
+	if errors.Is(err, io.EOF) && r.ended != nil {
+		r.ended()
+		r.ended = nil
+	}
 	return b, err
+}
+
+// stateSave writes the state of a batch beside what the sink does after it has read the
+// last row: both are durable before prepared/N names them, in whatever order.
+type stateSave struct {
+	run   *batchRun
+	done  chan struct{} // nil: not started
+	files []checkpoint.OperatorState
+	err   error
+}
+
+// start ends the operators and begins; the second time it does nothing.
+func (s *stateSave) start(ctx context.Context) {
+	if s.done != nil {
+		return
+	}
+	s.done = make(chan struct{})
+	if s.err = s.run.reader.Close(); s.err != nil {
+		close(s.done)
+		return
+	}
+	go func() {
+		defer close(s.done)
+		s.files, s.err = s.run.commitState(ctx)
+	}()
+}
+
+// wait returns the files once they are durable. err is what went wrong otherwise.
+func (s *stateSave) wait(err error) ([]checkpoint.OperatorState, error) {
+	if s.done == nil {
+		return nil, err
+	}
+	<-s.done
+	return s.files, errors.Join(err, s.err)
 }
 
 func drain(ctx context.Context, r columnar.Reader) error {

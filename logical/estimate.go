@@ -61,6 +61,13 @@ func (s *Estimator) Domain(n Node, id expr.ID) float64 {
 	return rows
 }
 
+// IsNarrow says whether n has far fewer rows than a column of it may have values, so
+// that many rows of another table that are joined by it meet nothing.
+func (s *Estimator) IsNarrow(n Node, id expr.ID) (narrow, known bool) {
+	rows, known := s.Rows(n)
+	return known && rows < 0.7*s.Domain(n, id), known
+}
+
 func (s *Estimator) estimate(n Node) estimate {
 	switch x := n.(type) {
 	case *Scan:

@@ -1,6 +1,8 @@
 package logical
 
 import (
+	"fmt"
+
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
@@ -11,7 +13,17 @@ import (
 type Over struct {
 	unary
 	Functions []expr.Named
-	schema    *Schema
+	// Top advises that rows for which it is not true are not wanted: some of them may be
+	// left out. Nil wants all.
+	Top    *Top
+	schema *Schema
+}
+
+// Top is that a rank within the partition is at most N. Func, one of those of the node,
+// is row_number, rank or dense_rank.
+type Top struct {
+	Func string
+	N    int64
 }
 
 // NewOver computes functions over input.
@@ -21,16 +33,29 @@ func NewOver(input Node, functions []expr.Named) *Over {
 	for _, f := range functions {
 		columns = append(columns, f.Column())
 	}
-	return &Over{unary{input}, functions, NewSchema(columns...)}
+	return &Over{unary: unary{input}, Functions: functions, schema: NewSchema(columns...)}
+}
+
+// WithTop sets Top.
+func (o *Over) WithTop(t *Top) *Over {
+	n := *o
+	n.Top = t
+	return &n
 }
 
 // Partition is what the functions are partitioned by.
 func (o *Over) Partition() []expr.Expr { return o.Functions[0].Expr.(*expr.Over).Partition }
 
 func (o *Over) Schema() *Schema            { return o.schema }
-func (o *Over) WithChildren(c []Node) Node { return NewOver(c[0], o.Functions) }
+func (o *Over) WithChildren(c []Node) Node { return NewOver(c[0], o.Functions).WithTop(o.Top) }
 func (o *Over) Exprs() []expr.Expr         { return namedExprs(o.Functions) }
 func (o *Over) WithExprs(exprs []expr.Expr) Node {
-	return NewOver(o.Input, withNamedExprs(o.Functions, exprs))
+	return NewOver(o.Input, withNamedExprs(o.Functions, exprs)).WithTop(o.Top)
 }
-func (o *Over) String() string { return "Over " + namedList(o.Functions) }
+func (o *Over) String() string {
+	s := "Over " + namedList(o.Functions)
+	if o.Top != nil {
+		s += fmt.Sprintf(" top=%s<=%d", o.Top.Func, o.Top.N)
+	}
+	return s
+}

@@ -33,10 +33,10 @@ func (r refresher) schema(s *Schema) *Schema {
 
 func (r refresher) expr(e expr.Expr) expr.Expr {
 	m, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
-		if c, ok := x.(*expr.Column); ok {
+		if c, ok := x.(*expr.Column); ok && r[c.ID] != nil {
 			return r.column(c), nil
 		}
-		return x, nil
+		return x, nil // a column of a query around this plan stays what it is
 	})
 	if err != nil {
 		panic("bug: " + err.Error()) // the function above returns none

@@ -341,7 +341,10 @@ type Join struct {
 	Left, Right Node
 	On          expr.Expr
 	State       string // as Aggregate.State
-	schema      *Schema
+	// KeyFilters advises that the side that is kept tells the other what keys it has, so
+	// that rows that meet nothing are left out where they are read.
+	KeyFilters bool
+	schema     *Schema
 }
 
 // NewJoin joins left and right; on may be nil.
@@ -361,6 +364,13 @@ func NewJoin(kind JoinKind, left, right Node, on expr.Expr) *Join {
 	return &Join{Kind: kind, Left: left, Right: right, On: on, schema: NewSchema(columns...)}
 }
 
+// WithKeyFilters sets KeyFilters.
+func (j *Join) WithKeyFilters() *Join {
+	n := *j
+	n.KeyFilters = true
+	return &n
+}
+
 // WithState names the node's state.
 func (j *Join) WithState(name string) *Join {
 	n := *j
@@ -371,7 +381,7 @@ func (j *Join) WithState(name string) *Join {
 func (j *Join) Schema() *Schema  { return j.schema }
 func (j *Join) Children() []Node { return []Node{j.Left, j.Right} }
 func (j *Join) WithChildren(c []Node) Node {
-	return NewJoin(j.Kind, c[0], c[1], j.On).WithState(j.State)
+	return j.over(NewJoin(j.Kind, c[0], c[1], j.On))
 }
 func (j *Join) Exprs() []expr.Expr {
 	if j.On == nil {
@@ -383,12 +393,22 @@ func (j *Join) WithExprs(exprs []expr.Expr) Node {
 	if j.On == nil {
 		return j
 	}
-	return NewJoin(j.Kind, j.Left, j.Right, exprs[0]).WithState(j.State)
+	return j.over(NewJoin(j.Kind, j.Left, j.Right, exprs[0]))
 }
+
+// over is n with what j is told beside its inputs and condition.
+func (j *Join) over(n *Join) *Join {
+	n.State, n.KeyFilters = j.State, j.KeyFilters
+	return n
+}
+
 func (j *Join) String() string {
 	s := "Join " + j.Kind.String()
 	if j.On != nil {
 		s += " on=" + j.On.String()
+	}
+	if j.KeyFilters {
+		s += " key_filters"
 	}
 	return s
 }

@@ -33,6 +33,8 @@ func New(env *function.Env, disable ...string) (*Optimizer, error) {
 		{Name: "scans", Max: maxPasses, Rules: []Rule{PushFilterIntoScan, PrunePartitions}},
 		{Name: "columns", Max: 1, Rules: []Rule{PruneColumns}},
 		{Name: "projections", Max: maxPasses, Rules: []Rule{MergeProjects}},
+		// Advice to the planner, last: nodes stay where they are from here on.
+		{Name: "advice", Max: 1, Rules: []Rule{PartitionTopK, KeyFilters}},
 	}}
 	known := map[string]bool{}
 	for i := range o.batches {

@@ -156,7 +156,7 @@ func (g *generator) query(depth int) query {
 		return g.table()
 	}
 	in := g.query(depth - 1)
-	switch g.IntN(13) {
+	switch g.IntN(14) {
 	case 0, 1, 2:
 		return query{"SELECT * FROM (" + in.text + ") " + g.alias() + " WHERE " + g.cond(in.cols, 2), in.cols}
 	case 3:
@@ -173,6 +173,8 @@ func (g *generator) query(depth int) query {
 		return g.distinct(in)
 	case 11:
 		return g.window(in)
+	case 12:
+		return g.ranked(in)
 	}
 	order := make([]string, len(in.cols))
 	for i, c := range in.cols {
@@ -336,6 +338,27 @@ func (g *generator) distinct(in query) query {
 		}
 	}
 	return query{"SELECT DISTINCT ON (" + key + ") * FROM (" + in.text + ") " + g.alias() + " ORDER BY " + strings.Join(order, ", "), in.cols}
+}
+
+// ranked is the first rows of partitions; of a row_number all columns decide.
+func (g *generator) ranked(in query) query {
+	var keys, order []string
+	for _, c := range in.cols {
+		order = append(order, c.name+pick(g, "", " DESC", " NULLS LAST", " DESC NULLS FIRST"))
+	}
+	g.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	rank := pick(g, "row_number", "rank", "dense_rank")
+	if rank != "row_number" {
+		order = order[:1+g.IntN(len(order))]
+	}
+	for range g.IntN(3) {
+		keys = append(keys, pick(g, in.cols...).name)
+	}
+	over := " OVER (ORDER BY " + strings.Join(order, ", ") + ")"
+	if len(keys) > 0 {
+		over = " OVER (PARTITION BY " + strings.Join(keys, ", ") + " ORDER BY " + strings.Join(order, ", ") + ")"
+	}
+	return query{"SELECT * FROM (" + in.text + ") " + g.alias() + " QUALIFY " + rank + "()" + over + pick(g, " <= ", " < ", " = ") + pick(g, "1", "2", "3"), in.cols}
 }
 
 // window repeats rows for the windows of their time; without a time it only filters.

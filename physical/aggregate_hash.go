@@ -103,6 +103,7 @@ type finalAggregate struct {
 	whole   *grouping // the groups, if they are few
 	taken   bool      // a Reader gives whole
 	parts   bool      // there are parts instead
+	sorted  bool      // of few groups, so they are given in order
 	next    atomic.Int64
 }
 
@@ -116,10 +117,13 @@ type mergeWorker struct {
 }
 
 // scattered is states ordered by part: part p is the rows from bounds[p] to bounds[p+1].
+// With a grouping the batch holds its keptStates, row i those of groups[i].
 type scattered struct {
 	batch  arrow.RecordBatch
 	firsts []int64
 	bounds [partitions + 1]uint32
+	g      *grouping
+	groups []uint32
 }
 
 // prepare runs the first phase once; every Reader calls it before anything else.
@@ -168,7 +172,7 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 			firsts[i] = w.rows + int64(i)
 		}
 		w.rows += int64(n)
-		err = g.merge(b.Columns(), n, firsts)
+		err = g.merge(b.Columns(), n, firsts, nil)
 		b.Release()
 		if err == nil && g.table != nil && g.groups() >= partialGroups {
 			err = s.scatterGroups(w)
@@ -198,7 +202,7 @@ func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metr
 		if err != nil {
 			return err
 		}
-		err = s.scatter(w, b, p.firsts)
+		err = s.scatter(w, b, p.firsts, nil)
 		b.Release()
 		if err != nil {
 			return err
@@ -230,7 +234,7 @@ func (s *finalAggregate) scatterGroups(w *mergeWorker) error {
 			return err
 		}
 		b := takeBatch(s.plan.Spec.StateSchema(), columns, int64(len(part)))
-		err = s.scatter(w, b, w.g.first[at:at+len(part)])
+		err = s.scatter(w, b, w.g.first[at:at+len(part)], nil)
 		b.Release()
 		if err != nil {
 			return err
@@ -240,8 +244,24 @@ func (s *finalAggregate) scatterGroups(w *mergeWorker) error {
 	return nil
 }
 
-// scatter orders states by part and keeps them.
-func (s *finalAggregate) scatter(w *mergeWorker, b arrow.RecordBatch, firsts []int64) error {
+// keepGroups scatters the groups of w, but what can be absorbed stays where it is until
+// the parts are merged.
+func (s *finalAggregate) keepGroups(w *mergeWorker) error {
+	if w.groups() == 0 {
+		return nil
+	}
+	schema, columns, err := w.g.keptStates(w.g.all())
+	if err != nil {
+		return err
+	}
+	b := takeBatch(schema, columns, int64(w.groups()))
+	defer b.Release()
+	return s.scatter(w, b, w.g.first, w.g)
+}
+
+// scatter orders states by part and keeps them; those of g, if it is not nil, without
+// what can be absorbed.
+func (s *finalAggregate) scatter(w *mergeWorker, b arrow.RecordBatch, firsts []int64, g *grouping) error {
 	n := int(b.NumRows())
 	hashes := make([]uint64, n)
 	kernel.Hash(hashes, b.Columns()[:len(s.plan.Spec.Keys)], partitionSeed)
@@ -256,6 +276,12 @@ func (s *finalAggregate) scatter(w *mergeWorker, b arrow.RecordBatch, firsts []i
 	x.firsts = make([]int64, n)
 	for i, r := range order {
 		x.firsts[i] = firsts[r]
+	}
+	if g != nil {
+		x.g, x.groups = g, make([]uint32, n)
+		for i, r := range order {
+			x.groups[i] = uint32(r)
+		}
 	}
 	w.scattered = append(w.scattered, x)
 	w.bytes += batchBytes(ordered) + int64(n)*8
@@ -285,20 +311,25 @@ func partition(hashes []uint64, order []int32, bounds []uint32) {
 
 // combine decides how to merge what the workers have, and if it is little does so.
 func (s *finalAggregate) combine(ctx context.Context) error {
-	total, tables := 0, 0
+	total, tables, large := 0, 0, false
 	for _, w := range s.workers {
 		s.parts = s.parts || len(w.scattered) > 0
 		if w.g != nil && w.g.groups() > 0 {
 			total += w.g.groups()
 			tables++
+			large = len(s.plan.Spec.Keys) > 0 && w.g.isLarge()
 		}
 	}
-	if !s.parts && (tables <= 1 || total <= mergeGroups) {
+	if !s.parts && (tables <= 1 || total <= mergeGroups && !large) {
 		return s.mergeAll()
 	}
+	s.sorted = !s.parts && total <= mergeGroups
 	s.parts = true
 	return inParallel(ctx, len(s.workers), func(_ context.Context, i int) error {
 		w := s.workers[i]
+		if large {
+			return s.keepGroups(w)
+		}
 		if err := s.scatterGroups(w); err != nil {
 			return err
 		}
@@ -325,11 +356,12 @@ func (s *finalAggregate) mergeAll() error {
 		if w.groups() == 0 {
 			continue
 		}
-		columns, err := w.g.states(w.g.all())
+		all := w.g.all()
+		_, columns, err := w.g.keptStates(all)
 		if err != nil {
 			return err
 		}
-		err = s.whole.merge(columns, w.g.groups(), w.g.first)
+		err = s.whole.merge(columns, len(all), w.g.first, &source{w.g, all})
 		releaseAll(columns)
 		w.g.release()
 		w.g = nil
@@ -360,8 +392,12 @@ func (s *finalAggregate) mergePart(ctx context.Context, g *grouping, part int) e
 			if from == to {
 				continue
 			}
+			var of *source
+			if x.g != nil {
+				of = &source{x.g, x.groups[from:to]}
+			}
 			rows := x.batch.NewSlice(int64(from), int64(to))
-			err := g.merge(rows.Columns(), int(to-from), x.firsts[from:to])
+			err := g.merge(rows.Columns(), int(to-from), x.firsts[from:to], of)
 			rows.Release()
 			if err != nil {
 				return err
@@ -457,17 +493,19 @@ func (r *finalReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // nextGroups takes on the next groups to give; io.EOF if there are no more.
 func (r *finalReader) nextGroups(ctx context.Context) error {
 	s := r.shared
-	if !s.parts {
+	if !s.parts || s.sorted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.taken {
 			return io.EOF
 		}
 		s.taken = true
+	}
+	if !s.parts {
 		r.out = newGroupWriter(s.whole, s.plan.Ordered || s.whole.groups() <= orderedGroups)
 		return nil
 	}
-	if s.plan.Ordered {
+	if s.plan.Ordered || s.sorted {
 		sorted, err := s.sortParts(ctx)
 		r.sorted = sorted
 		return err

@@ -33,6 +33,8 @@ type ExecContext struct {
 	Observe func(p Plan, b arrow.RecordBatch)
 	// ScanStats gives the counters of a scan; nil, or returning nil, counts nothing.
 	ScanStats func(s *Scan) *connector.ScanStats
+
+	keys *keyScope // what is being opened is in the probe side of these joins
 }
 
 func (ec *ExecContext) batchRows() int {

@@ -155,8 +155,9 @@ func (g *grouping) reserve() error {
 	return g.account.set(n)
 }
 
-// merge adds states, laid out as StateSchema; firsts is where each was first seen.
-func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64) error {
+// merge adds states, laid out as StateSchema; firsts is where each was first seen. With
+// a source the columns are laid out as its keptStates, and it adds what those leave out.
+func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64, from *source) error {
 	keys, states := columns[:len(g.spec.Keys)], columns[len(g.spec.Keys):]
 	before := len(g.first)
 	ids, err := g.intern(keys, rows, 0)
@@ -172,6 +173,12 @@ func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64) error 
 		}
 	}
 	for i, a := range g.accs {
+		if absorber, ok := a.(function.Absorber); ok && from != nil {
+			if err := absorber.Absorb(ids, from.g.accs[i], from.groups); err != nil {
+				return err
+			}
+			continue
+		}
 		n := g.spec.calls[i].states
 		if err := a.Merge(ids, states[:n]); err != nil {
 			return err
@@ -179,6 +186,46 @@ func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64) error 
 		states = states[n:]
 	}
 	return g.reserve()
+}
+
+// source is groups of a grouping that another one takes values from.
+type source struct {
+	g      *grouping
+	groups []uint32
+}
+
+// keptStates is states without those of the accumulators that another one can absorb.
+func (g *grouping) keptStates(groups []uint32) (*arrow.Schema, []arrow.Array, error) {
+	all := g.spec.StateSchema().Fields()
+	fields := append([]arrow.Field(nil), all[:len(g.spec.Keys)]...)
+	all = all[len(g.spec.Keys):]
+	for i, a := range g.accs {
+		n := g.spec.calls[i].states
+		if _, ok := a.(function.Absorber); !ok {
+			fields = append(fields, all[:n]...)
+		}
+		all = all[n:]
+	}
+	columns, err := g.columns(groups, func(a function.Accumulator) ([]arrow.Array, error) {
+		if _, ok := a.(function.Absorber); ok {
+			return nil, nil
+		}
+		return a.State(groups)
+	})
+	return arrow.NewSchema(fields, nil), columns, err
+}
+
+// isLarge says whether an accumulator holds all the values it was given, so that merging
+// and finishing a few groups is much work, too.
+func (g *grouping) isLarge() bool {
+	for _, a := range g.accs {
+		for _, f := range a.Fields() {
+			if f.Type.ID() == arrow.LIST {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // states is the keys and states of groups as columns, laid out as StateSchema.

@@ -77,7 +77,7 @@ func (p *AsofJoin) String() string {
 
 // Open streams the left side with n Readers.
 func (p *AsofJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
-	side, inputs, err := openSides(ctx, ec, p, p.Left, p.Right, n, p.left.IsVolatile())
+	side, inputs, err := openSides(ctx, ec, ec, p, p.Left, p.Right, n, p.left.IsVolatile())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (p *AsofJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		return nil, err
 	}
 	env := ec.Env()
-	fill := func(b arrow.RecordBatch) error { return fillTable(side.table, p.rightKeys, env, b) }
+	fill := func(b arrow.RecordBatch) error { return fillTable(side.table, p.rightKeys, env, b, keyGifts{}) }
 	op := p.Spec.Nearest.Op
 	index := &asofIndex{earlier: op[0] == '>', inclusive: len(op) == 2, table: side.table}
 	side.finish = func() error { return index.build(side.store, p.rightTime, env) }

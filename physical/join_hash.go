@@ -3,6 +3,7 @@ package physical
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -36,6 +37,15 @@ type JoinSpec struct {
 	// NullAware makes an anti join mean NOT IN: a null key on the right leaves no row,
 	// one on the left none unless the right side is empty. BuildLeft is not set then.
 	NullAware bool
+	// Gives names key columns whose values of the build side the probe side is told.
+	Gives []KeyGift
+}
+
+// KeyGift is that the values of a key column of a join's build side are a key set. The
+// column is not null-safe, and columnar.IsWord of its type.
+type KeyGift struct {
+	Key    KeyID
+	Column int // of the keys
 }
 
 // NewHashJoin joins left and right.
@@ -89,7 +99,20 @@ func (p *HashJoin) String() string {
 	if p.Spec.NullAware {
 		kind = "null-aware " + kind
 	}
-	return args("HashJoin", "kind", kind, "on", fmt.Sprint(on), "residual", residual, "build", build)
+	return args("HashJoin", "kind", kind, "on", fmt.Sprint(on), "residual", residual, "build", build, "gives", p.gifts())
+}
+
+// gifts prints Gives by the keys of the build side.
+func (p *HashJoin) gifts() string {
+	keys := p.Spec.RightKeys
+	if p.Spec.BuildLeft {
+		keys = p.Spec.LeftKeys
+	}
+	parts := make([]string, len(p.Spec.Gives))
+	for i, g := range p.Spec.Gives {
+		parts[i] = fmt.Sprintf("%s of %s", g.Key, keys[g.Column])
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 // Open probes with n Readers.
@@ -100,7 +123,8 @@ func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		probe, build, probeKeys, buildKeys = build, probe, buildKeys, probeKeys
 	}
 	one := p.residual != nil && p.residual.IsVolatile() || probeKeys.IsVolatile()
-	side, inputs, err := openSides(ctx, ec, p, probe, build, n, one)
+	gifts := newKeyGifts(ec, p)
+	side, inputs, err := openSides(ctx, ec, ec.withKeys(gifts.sets), p, probe, build, n, one)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +135,13 @@ func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		return nil, err
 	}
 	env := ec.Env()
-	fill := func(b arrow.RecordBatch) error { return fillTable(side.table, buildKeys, env, b) }
+	fill := func(b arrow.RecordBatch) error { return fillTable(side.table, buildKeys, env, b, gifts) }
+	side.finish = func() error {
+		side.table.Build()
+		gifts.complete()
+		return nil
+	}
+	side.also = gifts.release
 	for i, in := range inputs {
 		r := newJoinReader(ec, p.schema, in, out)
 		r.fill = fill
@@ -129,22 +159,24 @@ func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 }
 
 // fillTable adds the keys of the rows of b.
-func fillTable(t *group.RowTable, keys *eval.Program, env *eval.Env, b arrow.RecordBatch) error {
+func fillTable(t *group.RowTable, keys *eval.Program, env *eval.Env, b arrow.RecordBatch, gifts keyGifts) error {
 	columns, err := keys.EvalColumns(env, b)
 	if err != nil {
 		return err
 	}
 	defer releaseAll(columns)
+	gifts.add(columns)
 	return t.Add(columns, int(b.NumRows()))
 }
 
-// openSides opens the inputs of a join: build gathered, probe with n Readers.
-func openSides(ctx context.Context, ec *ExecContext, p, probe, build Plan, n int, one bool) (*buildSide, []columnar.Reader, error) {
+// openSides opens the inputs of a join: build gathered, probe with n Readers and a context
+// of its own.
+func openSides(ctx context.Context, ec, probeContext *ExecContext, p, probe, build Plan, n int, one bool) (*buildSide, []columnar.Reader, error) {
 	kept, err := OpenOne(ctx, ec, build)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := openAs(ctx, ec, probe, n, one)
+	inputs, err := openAs(ctx, probeContext, probe, n, one)
 	if err != nil {
 		_ = kept.Close() // the first error counts
 		return nil, nil, err

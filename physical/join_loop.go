@@ -58,7 +58,7 @@ func (p *LoopJoin) String() string {
 
 // Open streams the left side with n Readers.
 func (p *LoopJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
-	side, inputs, err := openSides(ctx, ec, p, p.Left, p.Right, n, p.filter != nil && p.filter.IsVolatile())
+	side, inputs, err := openSides(ctx, ec, ec, p, p.Left, p.Right, n, p.filter != nil && p.filter.IsVolatile())
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type Planner struct {
 	want       request
 	sessions   map[expr.ID]bool // by their start: merged by the aggregate above
 	rows       *logical.Estimator
+	keys       KeyID // given last
 }
 
 // request is what a parent wants beside the rows.

@@ -36,6 +36,8 @@ type ScanSpec struct {
 	Hidden  []string // hidden columns to append (connector.HiddenFile)
 	// Ordinal appends the hidden ordinal column.
 	Ordinal bool
+	// Keys leave out rows that meet nothing in a join above.
+	Keys []KeyTest
 	// Tap is shown every decoded batch before the filters, with Columns first. It is
 	// borrowed for the call, and called by several goroutines. An error ends the scan.
 	Tap func(ctx context.Context, b arrow.RecordBatch) error
@@ -134,7 +136,7 @@ func (s *Scan) String() string {
 		}
 		names += f.Name
 	}
-	return args("Scan", "table", s.spec.Name, "columns", "["+names+"]", "filters", list(s.spec.Filters), "limit", limit)
+	return args("Scan", "table", s.spec.Name, "columns", "["+names+"]", "filters", list(s.spec.Filters), "keys", keyTests(s.spec.Keys, s.schema), "limit", limit)
 }
 
 // Open lists the units and makes at most one Reader a unit.
@@ -152,7 +154,7 @@ func (s *Scan) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Rea
 	shared := &scanQueue{scan: s, ec: ec, units: units, read: make([]atomic.Bool, len(units))}
 	readers := make([]columnar.Reader, max(min(n, len(units)), 1))
 	for i := range readers {
-		readers[i] = &scanReader{queue: shared, env: ec.Env()}
+		readers[i] = &scanReader{queue: shared, env: ec.Env(), keys: newKeyTester(ec, s.spec.Keys)}
 	}
 	return readers, nil
 }
@@ -202,6 +204,7 @@ func drainUnit(ctx context.Context, u connector.Unit) error {
 type scanReader struct {
 	queue    *scanQueue
 	env      *eval.Env
+	keys     *keyTester
 	unit     columnar.Reader // nil: take the next
 	index    int64           // of unit
 	row      int64           // next row of unit
@@ -286,7 +289,7 @@ func (r *scanReader) process(ctx context.Context, b arrow.RecordBatch) (arrow.Re
 	if rows != nil {
 		r.rows = rows
 	}
-	if !all && len(rows) == 0 {
+	if rows, all = r.keys.keep(b, rows, all); !all && len(rows) == 0 {
 		return nil, nil
 	}
 	n := int(b.NumRows())

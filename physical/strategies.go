@@ -146,6 +146,9 @@ func planOver(pl *Planner, n logical.Node) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in, err = reduceToTop(in, x.Top, partition, functions[0].Expr.(*expr.Over).Order); err != nil {
+		return nil, err
+	}
 	if len(partition) == 0 || pl.WantsOrder() {
 		return NewOver(in, functions)
 	}
@@ -158,6 +161,18 @@ func planOver(pl *Planner, n logical.Node) (Plan, error) {
 		return nil, err
 	}
 	return NewCoalesce(o), nil
+}
+
+// reduceToTop leaves out of in what top, if there is one, says is not wanted.
+func reduceToTop(in Plan, top *logical.Top, partition []expr.Expr, order []expr.Order) (Plan, error) {
+	if top == nil {
+		return in, nil
+	}
+	p, err := NewPartitionTop(in, partition, order, top.Func, top.N)
+	if err != nil || p == nil {
+		return in, err
+	}
+	return NewCoalesce(p), nil
 }
 
 func planUnnest(pl *Planner, n logical.Node) (Plan, error) {
@@ -487,6 +502,9 @@ func (pl *Planner) planJoin(x *logical.Join) (Plan, error) {
 	spec.BuildLeft = !spec.NullAware && pl.smallerLeft(x)
 	j, err := NewHashJoin(left, right, spec)
 	if err != nil {
+		return nil, err
+	}
+	if j, err = pl.handKeysDown(x, j); err != nil {
 		return nil, err
 	}
 	return NewCoalesce(j), nil

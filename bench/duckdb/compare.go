@@ -30,7 +30,7 @@ type comparison struct {
 }
 
 func compare(ctx context.Context, args []string) error {
-	c := comparison{out: newOutput("query", "Time of Tidemill as a share of DuckDB's, batch queries")}
+	c := comparison{out: newOutput("query")}
 	f := flag.NewFlagSet("compare", flag.ContinueOnError)
 	c.out.flags(f)
 	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
@@ -64,9 +64,9 @@ func (c *comparison) run(ctx context.Context, out io.Writer) error {
 			c.out.add(q.Name+", "+format, ours, theirs, same, err)
 		}
 	}
-	c.out.note = fmt.Sprintf("%d rows, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
-		c.rows, c.threads, c.n, c.out.mean("ratio"))
-	return c.out.write(out, sideColumns)
+	note := fmt.Sprintf("%d rows, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
+		c.rows, c.threads, c.n, c.out.mean(harness.RatioColumn))
+	return c.out.write(out, note, sideColumns)
 }
 
 // query runs one query on both engines in turns, and says whether they agree.
@@ -77,7 +77,7 @@ func (c *comparison) query(ctx context.Context, q queries.Query, format string) 
 	}
 	var got, want []string
 	for range c.n {
-		m, err := harness.Run(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
+		m, err := harness.Tidemill(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
 		if err != nil {
 			return nil, nil, "", err
 		}

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +23,13 @@ type freshness struct {
 	files                 int
 	rows                  int64 // of a file
 	threads               int
+	out                   *output
 }
 
 func fresh(ctx context.Context, args []string) error {
-	var c freshness
+	c := freshness{out: newOutput("fresh")}
 	f := flag.NewFlagSet("fresh", flag.ContinueOnError)
+	c.out.flags(f)
 	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "tidemill-bench"), "where the data is, or is made")
 	f.StringVar(&c.format, "format", "csv", "format of the files: csv, jsonl, parquet")
@@ -44,72 +42,128 @@ func fresh(ctx context.Context, args []string) error {
 	return c.run(ctx, os.Stdout)
 }
 
-// keptFresh is the result of one engine.
+// keptFresh is how one way to keep the result did.
 type keptFresh struct {
-	name    string
-	batches []time.Duration
-	peakKB  int64
-	note    string
+	name  string
+	times []time.Duration // of each file
+	harness.Measurement
+	groups int64
 }
+
+// freshColumns are those of fresh. The ratio stands in the rows of DuckDB: the time of
+// Tidemill's update mode as a share of theirs.
+var freshColumns = append([]string{"mean s", "p50 s", "p99 s", "last 10 s", "CPU s a file", harness.RatioColumn, "CPU ratio", "groups"}, harness.UsageColumns...)
 
 func (c *freshness) run(ctx context.Context, out io.Writer) error {
-	fsys := vfs.OS()
-	landing := filepath.ToSlash(filepath.Join(c.dir, fmt.Sprintf("landing-%d-%d-%s", c.files, c.rows, c.format)))
-	if _, err := fsys.Stat(landing + "/done"); err != nil {
-		if _, err := gen.Landing(fsys, landing, c.format, gen.Events(1, int64(c.files)*c.rows, 1000), c.rows); err != nil {
-			return err
-		}
-		if err := vfs.WriteAtomic(fsys, landing+"/done", nil); err != nil {
-			return err
-		}
-	}
-	ours, err := c.runTidemill(ctx, landing)
+	landing, err := c.landing()
 	if err != nil {
 		return err
 	}
-	theirs, err := c.runUpserts(ctx, landing)
+	update, err := c.runTidemill(ctx, landing, updateMode)
 	if err != nil {
 		return err
 	}
-	c.report(out, ours, theirs)
-	return nil
+	c.add(update, nil)
+	closed, err := c.runTidemill(ctx, landing, appendMode)
+	if err != nil {
+		return err
+	}
+	c.add(closed, nil)
+	for _, way := range freshWays {
+		k, err := runFreshWay(ctx, c.threads, way, landing, c.format)
+		if err != nil {
+			return err
+		}
+		increment := update
+		if way.last {
+			increment.times = update.lastTen()
+		}
+		c.add(k, &increment)
+	}
+	note := fmt.Sprintf("%d %s files of %d rows, %d threads, time a file. Of a re-scan it is that of the query over all files when the last is there, set beside Tidemill's last ten.",
+		c.files, c.format, c.rows, c.threads)
+	return c.out.write(out, note, freshColumns)
 }
 
+// landing is the directory of the files, which are made if they are not there.
+func (c *freshness) landing() (string, error) {
+	fsys := vfs.OS()
+	landing := filepath.ToSlash(filepath.Join(c.dir, fmt.Sprintf("landing-%d-%d-%s", c.files, c.rows, c.format)))
+	if _, err := fsys.Stat(landing + "/done"); err == nil {
+		return landing, nil
+	}
+	if _, err := gen.Landing(fsys, landing, c.format, gen.Events(1, int64(c.files)*c.rows, 1000), c.rows); err != nil {
+		return "", err
+	}
+	return landing, vfs.WriteAtomic(fsys, landing+"/done", nil)
+}
+
+// add notes a way, and an increment of ours as a share of its time, if there is one.
+func (c *freshness) add(k keptFresh, increment *keptFresh) {
+	res := harness.Result{Suite: c.out.suiteName, Name: k.name, Runs: len(k.times)}
+	res.SetUsage(k.Usage)
+	if k.AllocBytes == 0 { // DuckDB's are not known
+		delete(res.Values, "alloc MB")
+		delete(res.Values, "allocs")
+	}
+	res.Set("mean s", mean(k.times).Seconds(), "s")
+	res.Set("p50 s", harness.Quantile(k.times, 0.5).Seconds(), "p50-s")
+	res.Set("p99 s", harness.Quantile(k.times, 0.99).Seconds(), "p99-s")
+	res.Set("last 10 s", mean(k.lastTen()).Seconds(), "last10-s")
+	cpu := k.CPU.Seconds() / float64(len(k.times))
+	res.Set("CPU s a file", cpu, "cpu-s")
+	if k.groups > 0 {
+		res.Set("groups", float64(k.groups), "groups")
+	}
+	if increment != nil {
+		res.Set(harness.RatioColumn, mean(increment.times).Seconds()/mean(k.times).Seconds(), "ratio")
+		res.Set("CPU ratio", increment.CPU.Seconds()/float64(c.files)/cpu, "cpu-ratio")
+	}
+	c.out.report.Add(res)
+}
+
+func (k *keptFresh) lastTen() []time.Duration { return k.times[max(0, len(k.times)-10):] }
+
+// streamMode is how a streaming query gives its result.
+type streamMode struct{ name, watermark, sink string }
+
+var (
+	updateMode = streamMode{"tidemill, update mode", "", "connector = 'noop', output_mode = 'update'"}
+	appendMode = streamMode{"tidemill, append mode, closed windows to Parquet",
+		", WATERMARK FOR ts AS ts - INTERVAL '1 second'", "path = '{work}/out', format = 'parquet', output_mode = 'append'"}
+)
+
 const freshJob = `
-CREATE STREAM events (ts TIMESTAMP, key BIGINT, value DOUBLE)
-  WITH (path = '%[1]s/*.%[2]s', format = '%[3]s', max_files_per_trigger = 1%[4]s);
-CREATE SINK result WITH (connector = 'noop', output_mode = 'update', checkpoint = '%[5]s', trigger = 'available-now');
+CREATE STREAM events (ts TIMESTAMP, key BIGINT, value DOUBLE{watermark})
+  WITH (path = '{landing}/*.{extension}', format = '{format}', max_files_per_trigger = 1);
+CREATE SINK result WITH ({sink}, checkpoint = '{work}/checkpoint', trigger = 'available-now');
 INSERT INTO result
 SELECT window.start AS start, key, count(*) AS n, max(value) AS top
 FROM events GROUP BY window(ts, INTERVAL '10 seconds'), key;
 `
 
 // runTidemill runs the files through one streaming query, a micro-batch a file.
-func (c *freshness) runTidemill(ctx context.Context, landing string) (keptFresh, error) {
+func (c *freshness) runTidemill(ctx context.Context, landing string, mode streamMode) (keptFresh, error) {
 	work, err := os.MkdirTemp(c.dir, "fresh-")
 	if err != nil {
 		return keptFresh{}, err
 	}
 	defer os.RemoveAll(work)
-	header, format := "", c.format
-	switch c.format {
-	case "csv":
-		header = ", header = true"
-	case "jsonl":
+	format := c.format
+	if format == "jsonl" {
 		format = "json"
 	}
+	text := strings.NewReplacer("{watermark}", mode.watermark, "{sink}", mode.sink).Replace(freshJob)
+	text = strings.NewReplacer("{landing}", landing, "{extension}", c.format, "{format}", format, "{work}", filepath.ToSlash(work)).Replace(text)
 	job := filepath.Join(work, "job.sql")
-	text := fmt.Sprintf(freshJob, landing, c.format, format, header, filepath.ToSlash(filepath.Join(work, "checkpoint")))
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		return keptFresh{}, err
 	}
-	m, err := harness.Run(ctx, c.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", c.threads), job)
-	if err != nil {
+	k := keptFresh{name: mode.name}
+	if k.Measurement, err = harness.Tidemill(ctx, c.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", c.threads), job); err != nil {
 		return keptFresh{}, err
 	}
-	k := keptFresh{name: "tidemill", peakKB: m.PeakBytes / 1024}
-	lines := strings.Split(string(m.Stderr), "\n")
-	for _, line := range lines {
+	for line := range strings.Lines(string(k.Stderr)) {
 		var p struct {
 			NumInputRows int64            `json:"numInputRows"`
 			DurationMs   map[string]int64 `json:"durationMs"`
@@ -120,75 +174,15 @@ func (c *freshness) runTidemill(ctx context.Context, landing string) (keptFresh,
 		if json.Unmarshal([]byte(line), &p) != nil || p.NumInputRows == 0 {
 			continue
 		}
-		k.batches = append(k.batches, time.Duration(p.DurationMs["triggerExecution"])*time.Millisecond)
+		k.times = append(k.times, time.Duration(p.DurationMs["triggerExecution"])*time.Millisecond)
 		if len(p.State) > 0 {
-			k.note = fmt.Sprintf("%d groups", p.State[0].Rows)
+			k.groups = p.State[0].Rows
 		}
 	}
-	if len(k.batches) != c.files {
-		return k, fmt.Errorf("%d batches with rows, want %d:\n%s", len(k.batches), c.files, strings.Join(lines, "\n"))
+	if len(k.times) != c.files {
+		return k, fmt.Errorf("%d batches with rows, want %d:\n%s", len(k.times), c.files, k.Stderr)
 	}
 	return k, nil
-}
-
-// runUpserts does by hand in DuckDB what the streaming query does: one INSERT … ON
-// CONFLICT a file into a table on disk with a primary key.
-func (c *freshness) runUpserts(ctx context.Context, landing string) (keptFresh, error) {
-	work, err := os.MkdirTemp(c.dir, "fresh-")
-	if err != nil {
-		return keptFresh{}, err
-	}
-	defer os.RemoveAll(work)
-	db, err := openDuckDB(ctx, filepath.Join(work, "fresh.db"), fmt.Sprint(c.threads))
-	if err != nil {
-		return keptFresh{}, err
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE TABLE result (w TIMESTAMP, key BIGINT, n BIGINT, top DOUBLE, PRIMARY KEY (w, key))"); err != nil {
-		return keptFresh{}, err
-	}
-	files, err := filepath.Glob(landing + "/*." + c.format)
-	if err != nil {
-		return keptFresh{}, err
-	}
-	slices.Sort(files)
-	k := keptFresh{name: "DuckDB INSERT ON CONFLICT"}
-	for _, file := range files {
-		start := time.Now()
-		_, err := db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO result
-SELECT time_bucket(INTERVAL '10 seconds', ts::TIMESTAMP) AS w, key, count(*) AS n, max(value) AS top FROM '%s' GROUP BY ALL
-ON CONFLICT (w, key) DO UPDATE SET n = n + excluded.n, top = greatest(top, excluded.top)`, file))
-		if err != nil {
-			return k, err
-		}
-		k.batches = append(k.batches, time.Since(start))
-	}
-	k.note, err = countGroups(ctx, db)
-	return k, err
-}
-
-func countGroups(ctx context.Context, db *sql.DB) (string, error) {
-	row, _, err := firstRow(ctx, db, "SELECT count(*) FROM result")
-	if err != nil || len(row) != 1 {
-		return "", errors.Join(err, errors.New("no count"))
-	}
-	return row[0] + " groups", nil
-}
-
-func (c *freshness) report(out io.Writer, all ...keptFresh) {
-	fmt.Fprintf(out, "goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
-	for _, k := range all {
-		name := strings.ReplaceAll(k.name, " ", "_")
-		fmt.Fprintf(out, "BenchmarkFresh/%s/%s \t%d\t%d ns/op\t%d p50-ns\t%d p99-ns\n", c.format, name, len(k.batches),
-			mean(k.batches).Nanoseconds(), quantile(k.batches, 0.5).Nanoseconds(), quantile(k.batches, 0.99).Nanoseconds())
-	}
-	fmt.Fprintf(out, "\n%d %s files of %d rows, %d threads, time a file:\n\n| engine | mean s | p50 | p99 | last 10 | peak MB | |\n|---|---:|---:|---:|---:|---:|---|\n",
-		c.files, c.format, c.rows, c.threads)
-	for _, k := range all {
-		last := k.batches[max(0, len(k.batches)-10):]
-		fmt.Fprintf(out, "| %s | %.3f | %.3f | %.3f | %.3f | %d | %s |\n", k.name, mean(k.batches).Seconds(),
-			quantile(k.batches, 0.5).Seconds(), quantile(k.batches, 0.99).Seconds(), mean(last).Seconds(), k.peakKB/1024, k.note)
-	}
 }
 
 func mean(list []time.Duration) time.Duration {
@@ -197,9 +191,4 @@ func mean(list []time.Duration) time.Duration {
 		sum += d
 	}
 	return sum / time.Duration(max(1, len(list)))
-}
-
-func quantile(list []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

@@ -26,11 +26,15 @@ func run(ctx context.Context, args []string) error {
 			return tpch(ctx, args[1:])
 		case "fresh":
 			return fresh(ctx, args[1:])
+		case "smoke":
+			return runSmoke(ctx, args[1:])
 		case childCommand:
 			return child(ctx, args[1:])
 		case makeCommand:
 			return makeTable(args[1:])
+		case freshCommand:
+			return freshProcess(ctx, args[1:])
 		}
 	}
-	return errors.New("usage: duckdb compare|tpch|fresh [flags]; -h after a command lists its flags")
+	return errors.New("usage: duckdb compare|tpch|fresh|smoke [flags]; -h after a command lists its flags")
 }

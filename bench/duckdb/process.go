@@ -12,6 +12,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/tidemill/tidemill/bench/harness"
+	"github.com/tidemill/tidemill/cmd/usage"
 )
 
 // childCommand runs DuckDB in a process of its own, so that its memory can be told.
@@ -23,6 +24,8 @@ type childResult struct {
 	CPU   []int64  `json:"cpu"`   // of each run, in nanoseconds of all threads
 	Row   []string `json:"row"`   // the first row of the result
 	Count int      `json:"count"` // how many rows the result has
+
+	Usage usage.Usage `json:"usage"` // of all runs
 }
 
 // child runs a query several times in one process: args are the number of threads, of
@@ -46,6 +49,7 @@ func child(ctx context.Context, args []string) error {
 		}
 	}
 	var r childResult
+	meter := usage.Start()
 	for range runs {
 		start, busy := time.Now(), cpuTime()
 		if r.Row, r.Count, err = firstRow(ctx, db, args[3]); err != nil {
@@ -54,6 +58,7 @@ func child(ctx context.Context, args []string) error {
 		r.Nanos = append(r.Nanos, time.Since(start).Nanoseconds())
 		r.CPU = append(r.CPU, cpuTime()-busy)
 	}
+	r.Usage = meter.Stop()
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
@@ -125,6 +130,10 @@ func runDuckDB(ctx context.Context, threads int, setup, query string) (harness.M
 	if err := json.Unmarshal(m.Stdout, &r); err != nil {
 		return m, r, err
 	}
+	if r.Usage.PeakBytes > 0 {
+		m.PeakBytes = r.Usage.PeakBytes
+	}
+	m.ReadBytes = r.Usage.ReadBytes / int64(len(r.Nanos))
 	m.Wall, m.CPU = time.Duration(r.Nanos[len(r.Nanos)-1]), time.Duration(r.CPU[len(r.CPU)-1])
 	return m, r, nil
 }

@@ -27,7 +27,7 @@ type tpchRun struct {
 // tpch runs the 22 queries of the decision support benchmark on both engines in turns
 // and prints a table.
 func tpch(ctx context.Context, args []string) error {
-	c := tpchRun{out: newOutput("tpch", "Time of Tidemill as a share of DuckDB's, TPC-H")}
+	c := tpchRun{out: newOutput("tpch")}
 	f := flag.NewFlagSet("tpch", flag.ContinueOnError)
 	c.out.flags(f)
 	f.StringVar(&c.tidemill, "tidemill", "tidemill", "the tidemill binary")
@@ -71,15 +71,15 @@ func (c *tpchRun) run(ctx context.Context, dir string, out io.Writer) error {
 		}
 		c.out.add(q.Name, ours, theirs, rows, err)
 	}
-	c.out.note = fmt.Sprintf("scale %g, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
-		c.scale, c.threads, c.n, c.out.mean("ratio"))
-	return c.out.write(out, sideColumns)
+	note := fmt.Sprintf("scale %g, %d threads, median of %d runs; geometric mean of the ratios %.2f. tidemill: a new process each run; DuckDB: the second run in a new process.",
+		c.scale, c.threads, c.n, c.out.mean(harness.RatioColumn))
+	return c.out.write(out, note, sideColumns)
 }
 
 // query runs one query in turns; rows is how many it gives, or how the engines differ.
 func (c *tpchRun) query(ctx context.Context, dir string, q queries.Query) (ours, theirs []harness.Measurement, rows string, err error) {
 	for range c.n {
-		m, err := harness.Run(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), tpchTables(dir, "CREATE TABLE %s WITH (path = '%s');\n")+q.SQL)
+		m, err := harness.Tidemill(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), tpchTables(dir, "CREATE TABLE %s WITH (path = '%s');\n")+q.SQL)
 		if err != nil {
 			return nil, nil, "", err
 		}

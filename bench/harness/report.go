@@ -3,9 +3,11 @@ package harness
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -31,17 +33,89 @@ type Value struct {
 	Unit   string  `json:"unit"`
 }
 
-// Report is what was measured in one run.
-type Report struct {
+// Suite is what the results of a name have in common.
+type Suite struct {
 	Machine string   `json:"machine"`
-	Results []Result `json:"results"`
+	Note    string   `json:"note,omitempty"`
+	Columns []string `json:"columns"`         // of its table, in order
+	Chart   string   `json:"chart,omitempty"` // the column that a chart draws
 }
 
-// NewReport begins a report on this machine.
-func NewReport() *Report { return &Report{Machine: Machine()} }
+// Report is what was measured, in one run or in several that were merged.
+type Report struct {
+	Suites  map[string]Suite `json:"suites"`
+	Results []Result         `json:"results"`
+}
+
+// NewReport begins a report with one suite on this machine.
+func NewReport() *Report { return &Report{Suites: map[string]Suite{}} }
+
+// Begin says what table the results of a suite make.
+func (r *Report) Begin(suite string, s Suite) {
+	if s.Machine == "" {
+		s.Machine = Machine()
+	}
+	r.Suites[suite] = s
+}
 
 // Add notes a result.
 func (r *Report) Add(res Result) { r.Results = append(r.Results, res) }
+
+// Merge takes what another report has, in place of what was known of the same names.
+func (r *Report) Merge(other *Report) {
+	maps.Copy(r.Suites, other.Suites)
+	for _, res := range other.Results {
+		if old := r.find(res.Suite, res.Name); old != nil {
+			*old = res
+			continue
+		}
+		r.Results = append(r.Results, res)
+	}
+}
+
+// Find is the result of a name in a suite that has values, or nil.
+func (r *Report) Find(suite, name string) *Result {
+	if res := r.find(suite, name); res != nil && res.Failed == "" {
+		return res
+	}
+	return nil
+}
+
+func (r *Report) find(suite, name string) *Result {
+	for i := range r.Results {
+		if r.Results[i].Suite == suite && r.Results[i].Name == name {
+			return &r.Results[i]
+		}
+	}
+	return nil
+}
+
+// Mean is the geometric mean of a column over a suite, 0 if there is none.
+func (r *Report) Mean(suite, column string) float64 {
+	sum, n := 0.0, 0
+	for _, res := range r.Results {
+		if v, ok := res.Values[column]; ok && res.Suite == suite {
+			sum, n = sum+math.Log(v.Number), n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Exp(sum / float64(n))
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(name string) (*Report, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	r := NewReport()
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
 
 // Machine is a line that says where and when: processor, cores, system, revision.
 func Machine() string {
@@ -72,22 +146,34 @@ func processor() string {
 
 // WriteBench writes Go's benchmark format, for benchstat.
 func (r *Report) WriteBench(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "# %s\ngoos: %s\ngoarch: %s\n", r.Machine, runtime.GOOS, runtime.GOARCH); err != nil {
-		return err
+	var b strings.Builder
+	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
+	for _, suite := range r.order() {
+		fmt.Fprintf(&b, "# %s\n", r.Suites[suite].Machine)
+		for _, res := range r.Results {
+			if res.Suite != suite || res.Failed != "" {
+				continue
+			}
+			fmt.Fprintf(&b, "Benchmark%s/%s \t%d", strings.ToUpper(suite[:1])+suite[1:], strings.ReplaceAll(res.Name, " ", "_"), max(res.Runs, 1))
+			for _, k := range slices.Sorted(maps.Keys(res.Values)) {
+				fmt.Fprintf(&b, "\t%g %s", res.Values[k].Number, res.Values[k].Unit)
+			}
+			b.WriteString("\n")
+		}
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// order is the suites as their first results come.
+func (r *Report) order() []string {
+	var suites []string
 	for _, res := range r.Results {
-		if res.Failed != "" {
-			continue
-		}
-		line := fmt.Sprintf("Benchmark%s/%s \t%d", strings.ToUpper(res.Suite[:1])+res.Suite[1:], strings.ReplaceAll(res.Name, " ", "_"), res.Runs)
-		for _, k := range slices.Sorted(maps.Keys(res.Values)) {
-			line += fmt.Sprintf("\t%g %s", res.Values[k].Number, res.Values[k].Unit)
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
+		if !slices.Contains(suites, res.Suite) {
+			suites = append(suites, res.Suite)
 		}
 	}
-	return nil
+	return suites
 }
 
 // WriteJSON writes the report as one object.
@@ -97,29 +183,24 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteTables writes a Markdown table for each suite, its columns in the order given.
-func (r *Report) WriteTables(w io.Writer, columns map[string][]string) error {
-	var suites []string
-	for _, res := range r.Results {
-		if !slices.Contains(suites, res.Suite) {
-			suites = append(suites, res.Suite)
+// WriteTables writes a Markdown table for each suite.
+func (r *Report) WriteTables(w io.Writer) error {
+	var b strings.Builder
+	for _, name := range r.order() {
+		suite := r.Suites[name]
+		fmt.Fprintf(&b, "\n**%s** (%s)\n\n", name, suite.Machine)
+		if suite.Note != "" {
+			fmt.Fprintf(&b, "%s\n\n", suite.Note)
 		}
-	}
-	for _, suite := range suites {
-		head := columns[suite]
-		if _, err := fmt.Fprintf(w, "\n**%s**\n\n| | %s |\n|---|%s\n", suite, strings.Join(head, " | "), strings.Repeat("---:|", len(head))); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "| | %s |\n|---|%s\n", strings.Join(suite.Columns, " | "), strings.Repeat("---:|", len(suite.Columns)))
 		for _, res := range r.Results {
-			if res.Suite != suite {
-				continue
-			}
-			if _, err := fmt.Fprintln(w, res.row(head)); err != nil {
-				return err
+			if res.Suite == name {
+				fmt.Fprintln(&b, res.row(suite.Columns))
 			}
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func (res *Result) row(head []string) string {
@@ -130,15 +211,15 @@ func (res *Result) row(head []string) string {
 	for _, h := range head {
 		cell := res.Notes[h]
 		if v, ok := res.Values[h]; ok {
-			cell = short(v.Number)
+			cell = Short(v.Number)
 		}
 		cells = append(cells, cell)
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// short writes a number with three digits that count.
-func short(v float64) string {
+// Short writes a number with three digits that count.
+func Short(v float64) string {
 	switch {
 	case v == 0:
 		return "0"
@@ -156,6 +237,21 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
+// Outputs are the files a report goes to, and the flags that name them.
+type Outputs struct{ bench, json, chart string }
+
+// Flags adds the flags.
+func (o *Outputs) Flags(f *flag.FlagSet) {
+	f.StringVar(&o.bench, "bench", "", "write Go's benchmark format to this file, too")
+	f.StringVar(&o.json, "json", "", "write JSON to this file, too; bench report reads it")
+	f.StringVar(&o.chart, "chart", "", "draw a chart into this SVG file, too")
+}
+
+// Write prints the tables and fills the files that were asked for.
+func (o *Outputs) Write(out io.Writer, r *Report) error {
+	return errors.Join(r.WriteTables(out), ToFile(o.bench, r.WriteBench), ToFile(o.json, r.WriteJSON), ToFile(o.chart, r.WriteChart))
+}
+
 // ToFile writes into a file; no name is nothing to do.
 func ToFile(name string, write func(io.Writer) error) error {
 	if name == "" {
@@ -168,11 +264,11 @@ func ToFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// Quantile is the value below which a share of the list lies. It sorts the list.
+// Quantile is the value below which a share of the list lies.
 func Quantile(list []time.Duration, share float64) time.Duration {
 	if len(list) == 0 {
 		return 0
 	}
-	slices.Sort(list)
+	list = slices.Sorted(slices.Values(list))
 	return list[min(int(share*float64(len(list))), len(list)-1)]
 }

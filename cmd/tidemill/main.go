@@ -30,13 +30,19 @@ func run(args []string) (code int) {
 	signal.Ignore(syscall.SIGPIPE)
 	root := newRoot()
 	root.SetArgs(args)
+	var m measures
+	m.flags(root)
 	debug := func() bool { d, _ := root.PersistentFlags().GetBool("debug"); return d }
 	defer func() {
 		if p := recover(); p != nil {
 			code = report(fmt.Errorf("bug: %v\n%s", p, stack.Stack()), debug())
 		}
 	}()
-	return report(root.ExecuteContext(context.Background()), debug())
+	err := root.ExecuteContext(context.Background())
+	if late := m.stop(); err == nil {
+		err = late
+	}
+	return report(err, debug())
 }
 
 // report tells an error, if there is one, and returns the exit code.
@@ -184,7 +190,11 @@ func flagError(c *cobra.Command, err error) error {
 		return usagef("%w; see tidemill help %s", err, helpName(c))
 	}
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
 	dashes := "--"
 	if len(unknown.GetSpecifiedShortnames()) > 0 {
 		dashes = "-"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/avro"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/formats/json"
@@ -25,7 +26,7 @@ import (
 var errBrokenPipe = syscall.EPIPE
 
 // resultFormats are the words of --format.
-var resultFormats = []string{"table", "csv", "jsonl", "parquet", "arrow"}
+var resultFormats = []string{"table", "csv", "jsonl", "parquet", "arrow", "avro"}
 
 func checkFormat(format string) error {
 	if slices.Contains(resultFormats, format) {
@@ -136,6 +137,8 @@ func formatOf(name string, zone *time.Location) (codec.Format, error) {
 		return json.New(json.Options{})
 	case "parquet":
 		return parquet.New(parquet.Options{})
+	case "avro":
+		return avro.New(avro.Options{})
 	}
 	return nil, fmt.Errorf("bug: format %s", name)
 }

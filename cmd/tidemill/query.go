@@ -37,7 +37,7 @@ hold several statements (CREATE …, SET …, SELECT …), separated by semicolo
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "read the SQL from a file")
-	c.Flags().StringVar(&format, "format", "", "table, csv, jsonl, parquet or arrow (default: table on a terminal, else csv)")
+	c.Flags().StringVar(&format, "format", "", "table, csv, jsonl, parquet, arrow or avro (default: table on a terminal, else csv)")
 	c.Flags().StringVar(&out, "out", "", "write the result to exactly this file")
 	c.Flags().StringArrayVar(&set, "set", nil, "name=value, as SET; may be repeated")
 	return c

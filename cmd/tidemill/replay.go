@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ nothing but what --out asks for, takes no lock, and may look at a query that run
 	c.Flags().Int64Var(&f.options.Batch, "batch", 0, "the number of the batch")
 	c.Flags().StringVar(&f.options.Query, "query", "", "the query, for a file with several INSERTs: the name of its sink, or its query_name")
 	c.Flags().BoolVar(&f.options.Operators, "operators", false, "print the rows that each operator gives, from the top of the plan down")
-	c.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet or arrow (default: table on a terminal, else csv)")
+	c.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet, arrow or avro (default: table on a terminal, else csv)")
 	c.Flags().StringVar(&f.out, "out", "", "write to files in this directory, which must be new or empty")
 	return c
 }
@@ -58,7 +59,7 @@ func (f *replayFlags) replay(ctx context.Context, file string) error {
 	if err := checkFormat(f.format); err != nil {
 		return err
 	}
-	if binary := f.format == "parquet" || f.format == "arrow"; binary && f.options.Operators && f.out == "" {
+	if binary := slices.Contains([]string{"parquet", "arrow", "avro"}, f.format); binary && f.options.Operators && f.out == "" {
 		return usagef("--format %s of several operators needs --out DIR", f.format)
 	}
 	if err := f.checkOut(); err != nil {

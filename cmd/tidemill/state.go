@@ -52,7 +52,7 @@ func newState() *cobra.Command {
 		if sub != ls {
 			sub.Flags().StringVar(&f.operator, "op", "", "the operator, as state ls names it (default: the only one)")
 			sub.Flags().StringVar(&f.table, "table", "", "the table (default: the first)")
-			sub.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet or arrow")
+			sub.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet, arrow or avro")
 		}
 	}
 	return group(&cobra.Command{Use: "state", Short: "look at what a query remembers, as tables"}, ls, cat, get, newStateDiff())

@@ -37,7 +37,7 @@ that after a later one: those of --at-batch N and of the batch before it, or of 
 	c.Flags().Int64SliceVar(&f.batches, "at-batch", nil, "a batch, compared with the one before it, or two: M,N (default: the newest)")
 	c.Flags().StringVar(&f.operator, "op", "", "only this operator, as state ls names it")
 	c.Flags().StringVar(&f.table, "table", "", "only this table")
-	c.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet or arrow")
+	c.Flags().StringVar(&f.format, "format", "", "table, csv, jsonl, parquet, arrow or avro")
 	return c
 }
 

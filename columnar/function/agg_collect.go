@@ -2,7 +2,6 @@ package function
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,70 +48,6 @@ func listaggAggregate() *Aggregate {
 	}
 }
 
-func medianAggregate() *Aggregate {
-	return &Aggregate{
-		Name:    "median",
-		Doc:     "The middle value, or the mean of the two in the middle; nulls aside.",
-		Example: "SELECT median(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 3.0",
-		Overloads: []AggregateOverload{{
-			Args:   []Matcher{doubleArg},
-			Result: resultType(columnar.Float64),
-			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
-				return newCollector(mem, columnar.Float64, asPercentile)
-			},
-		}},
-	}
-}
-
-func percentileAggregate() *Aggregate {
-	return &Aggregate{
-		Name:    "percentile",
-		Aliases: []string{"percentile_cont", "quantile_cont"},
-		Doc:     "The exact percentile of the values, the second argument (a constant from 0 to 1), with linear interpolation; nulls aside.",
-		Example: "SELECT percentile(x, 0.25) FROM (VALUES (0), (10)) AS t(x) = 2.5",
-		Overloads: []AggregateOverload{{
-			Args:   []Matcher{doubleArg, doubleArg},
-			Result: resultType(columnar.Float64),
-			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
-				return newCollector(mem, columnar.Float64, asPercentile)
-			},
-		}},
-	}
-}
-
-// discretePercentileAggregate gives a value that is there.
-func discretePercentileAggregate() *Aggregate {
-	return pickedAggregate("percentile_disc", "The least value that a share of the values, the second argument (a constant from 0 to 1), does not exceed; nulls aside.",
-		"SELECT percentile_disc(x, 0.5) FROM (VALUES (1), (NULL), (10), (3), (4)) AS t(x) = 3.0", []Matcher{doubleArg, doubleArg}, func(v []float64, p float64) float64 {
-			return v[max(0, int(math.Ceil(p*float64(len(v))))-1)]
-		}, "quantile_disc")
-}
-
-func medianDeviationAggregate() *Aggregate {
-	return pickedAggregate("mad", "The median of the distances of the values from their median; nulls aside.",
-		"SELECT mad(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 2.0", []Matcher{doubleArg}, func(v []float64, _ float64) float64 {
-			middle := interpolated(v, 0.5)
-			distances := make([]int64, len(v))
-			for i, x := range v {
-				distances[i] = floatWord(math.Abs(x - middle))
-			}
-			return quantileOf(distances, 0.5)
-		})
-}
-
-func pickedAggregate(name, doc, example string, args []Matcher, pick func([]float64, float64) float64, aliases ...string) *Aggregate {
-	return &Aggregate{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []AggregateOverload{{
-		Args: args, Result: resultType(columnar.Float64),
-		New: func(mem memory.Allocator, _ []arrow.DataType) (Accumulator, error) {
-			a, err := newCollector(mem, columnar.Float64, asPercentile)
-			if err == nil {
-				a.(*collector).pick = pick
-			}
-			return a, err
-		},
-	}}}
-}
-
 func listOfFirst(args []arrow.DataType) (arrow.DataType, error) { return columnar.ListOf(args[0]), nil }
 
 // How a collector's values become its result.
@@ -121,14 +56,13 @@ type collectForm uint8
 const (
 	asList collectForm = iota
 	asText
-	asPercentile
 )
 
 // collector keeps all values of every group, as chains of entries without pointers:
 //
 //	head, tail []uint32   per group: its first and last entry, noEntry if empty
 //	next       []uint32   per entry: the one after it
-//	ord        []int64    per entry: the ordinal of its row (not for percentiles)
+//	ord        []int64    per entry: the ordinal of its row
 //	values                per entry: the value
 //
 // Entries of cleared groups are used again.
@@ -143,12 +77,9 @@ type collector struct {
 	ord    []int64
 	values valueStore
 	free   []uint32
-	param  float64 // of percentiles
-	// pick is the value of a group whose values are in ascending order; nil is linear
-	// interpolation at param.
-	pick    func(sorted []float64, param float64) float64
+
 	between []byte // delimiter of texts
-	known   bool   // param or between was seen
+	known   bool   // between was seen
 
 	entries, rows []uint32
 	order         []entryOrder
@@ -166,15 +97,11 @@ func newCollector(mem memory.Allocator, dt arrow.DataType, form collectForm) (Ac
 	if err != nil {
 		return nil, err
 	}
-	a := &collector{mem: mem, form: form, values: store, param: 0.5}
+	a := &collector{mem: mem, form: form, values: store}
 	values := stateField("values", columnar.ListOf(dt))
-	switch form {
-	case asPercentile:
-		a.fields = []arrow.Field{values, stateField("percentile", columnar.Float64)}
-	case asText:
-		a.fields = []arrow.Field{ordinalField, values, stateField("ordinals", columnar.ListOf(columnar.Int64)), stateField("delimiter", columnar.String)}
-	default:
-		a.fields = []arrow.Field{ordinalField, values, stateField("ordinals", columnar.ListOf(columnar.Int64))}
+	a.fields = []arrow.Field{ordinalField, values, stateField("ordinals", columnar.ListOf(columnar.Int64))}
+	if form == asText {
+		a.fields = append(a.fields, stateField("delimiter", columnar.String))
 	}
 	return a, nil
 }
@@ -197,12 +124,9 @@ func (a *collector) Release() {
 }
 
 func (a *collector) Update(groups []uint32, args []columnar.Datum) error {
-	a.takeParameter(args)
+	a.takeDelimiter(args)
 	x := args[0]
-	var ordinals []int64
-	if a.form != asPercentile {
-		ordinals = fixedOf[int64](args[len(args)-1].Array())
-	}
+	ordinals := fixedOf[int64](args[len(args)-1].Array())
 	a.entries, a.rows = a.entries[:0], a.rows[:0]
 	for i, g := range groups {
 		row := i
@@ -212,31 +136,22 @@ func (a *collector) Update(groups []uint32, args []columnar.Datum) error {
 		if nullValue(x.Array(), row) {
 			continue
 		}
-		o := int64(0)
-		if ordinals != nil {
-			o = ordinals[i]
-		}
-		a.entries = append(a.entries, a.link(g, o))
+		a.entries = append(a.entries, a.link(g, ordinals[i]))
 		a.rows = append(a.rows, uint32(row))
 	}
 	return a.store(x.Array())
 }
 
-// takeParameter reads the delimiter or the percentile from its first row.
-func (a *collector) takeParameter(args []columnar.Datum) {
-	at := 1
-	if a.known || a.form == asText && len(args) < 3 || a.form == asPercentile && len(args) < 2 || a.form == asList {
+// takeDelimiter reads the delimiter from its first row.
+func (a *collector) takeDelimiter(args []columnar.Datum) {
+	if a.known || a.form != asText || len(args) < 3 {
 		return
 	}
-	p := args[at].Array()
+	p := args[1].Array()
 	if p.Len() == 0 || nullValue(p, 0) {
 		return
 	}
 	a.known = true
-	if a.form == asPercentile {
-		a.param = p.(*array.Float64).Value(0)
-		return
-	}
 	a.between = []byte(p.(*array.String).Value(0))
 }
 
@@ -248,14 +163,10 @@ func (a *collector) link(g uint32, ordinal int64) uint32 {
 	} else {
 		e = uint32(len(a.next))
 		a.next = append(a.next, noEntry)
-		if a.form != asPercentile {
-			a.ord = append(a.ord, 0)
-		}
+		a.ord = append(a.ord, 0)
 	}
 	a.next[e] = noEntry
-	if a.form != asPercentile {
-		a.ord[e] = ordinal
-	}
+	a.ord[e] = ordinal
 	if a.head[g] == noEntry {
 		a.head[g] = e
 	} else {
@@ -276,51 +187,31 @@ func (a *collector) Merge(groups []uint32, state []arrow.Array) error {
 	if err := checkState(a.fields, state, len(groups)); err != nil {
 		return err
 	}
-	lists, ordinals := 1, []int64(nil)
-	if a.form == asPercentile {
-		lists = 0
-	} else {
-		ordinals = fixedOf[int64](state[2].(*array.List).ListValues())
-	}
-	values := state[lists].(*array.List)
+	values, numbers := state[1].(*array.List), state[2].(*array.List)
+	ordinals := fixedOf[int64](numbers.ListValues())
 	a.entries, a.rows = a.entries[:0], a.rows[:0]
 	for i, g := range groups {
 		if values.IsNull(i) {
 			continue
 		}
 		from, to := values.ValueOffsets(i)
-		base := from
-		if ordinals != nil {
-			base, _ = state[2].(*array.List).ValueOffsets(i)
-		}
+		base, _ := numbers.ValueOffsets(i)
 		for j := from; j < to; j++ {
-			o := int64(0)
-			if ordinals != nil {
-				o = ordinals[base+j-from]
-			}
-			a.entries = append(a.entries, a.link(g, o))
+			a.entries = append(a.entries, a.link(g, ordinals[base+j-from]))
 			a.rows = append(a.rows, uint32(j))
 		}
 	}
-	a.mergeParameter(state[len(a.fields)-1])
+	if a.form == asText {
+		a.mergeDelimiter(state[3])
+	}
 	return a.store(values.ListValues())
 }
 
-func (a *collector) mergeParameter(p arrow.Array) {
-	if a.known || a.form == asList {
-		return
-	}
-	for i := range p.Len() {
-		if p.IsNull(i) {
-			continue
+func (a *collector) mergeDelimiter(p arrow.Array) {
+	for i := 0; i < p.Len() && !a.known; i++ {
+		if p.IsValid(i) {
+			a.known, a.between = true, []byte(p.(*array.String).Value(i))
 		}
-		a.known = true
-		if a.form == asPercentile {
-			a.param = p.(*array.Float64).Value(i)
-		} else {
-			a.between = []byte(p.(*array.String).Value(i))
-		}
-		return
 	}
 }
 
@@ -342,9 +233,6 @@ func (a *collector) Clear(groups []uint32) {
 
 // Age makes what groups hold earlier than every row to come, in the order it has.
 func (a *collector) Age(groups []uint32) {
-	if a.form == asPercentile {
-		return
-	}
 	for _, g := range groups {
 		a.chain(g)
 		prev := noEntry
@@ -369,10 +257,7 @@ func (a *collector) chain(g uint32) {
 	a.order = a.order[:0]
 	sorted := true
 	for e := a.head[g]; e != noEntry; e = a.next[e] {
-		o := int64(0)
-		if a.form != asPercentile {
-			o = a.ord[e]
-		}
+		o := a.ord[e]
 		if n := len(a.order); n > 0 && a.order[n-1].ord > o {
 			sorted = false
 		}
@@ -406,15 +291,6 @@ func (a *collector) State(groups []uint32) ([]arrow.Array, error) {
 	}
 	defer values.Release()
 	list := listColumn(a.mem, values, lengths)
-	if a.form == asPercentile {
-		p := newOut[float64](a.mem, columnar.Float64, len(groups))
-		for i := range groups {
-			if p.values[i] = a.param; !a.known {
-				p.null(i)
-			}
-		}
-		return []arrow.Array{list, p.array()}, nil
-	}
 	last := newOut[int64](a.mem, columnar.Int64, len(groups))
 	at := 0
 	for i, n := range lengths {
@@ -449,9 +325,6 @@ func (a *collector) delimiters(n int) arrow.Array {
 }
 
 func (a *collector) Result(groups []uint32) (arrow.Array, error) {
-	if a.form == asPercentile {
-		return a.percentiles(groups), nil
-	}
 	entries, lengths, _ := a.gather(groups)
 	if a.form == asText {
 		return a.joined(entries, lengths)
@@ -489,91 +362,5 @@ func (a *collector) joined(entries []uint32, lengths []int) (arrow.Array, error)
 	}
 	return s.column(groups)
 }
-
-func (a *collector) percentiles(groups []uint32) arrow.Array {
-	o := newOut[float64](a.mem, columnar.Float64, len(groups))
-	stored := a.values.(*fixedStore[uint64]).values
-	var w []int64 // in the order of the values; NaN is the greatest
-	var v []float64
-	for i, g := range groups {
-		w = w[:0]
-		for e := a.head[g]; e != noEntry; e = a.next[e] {
-			w = append(w, floatWord(math.Float64frombits(stored[e])))
-		}
-		switch {
-		case len(w) == 0 || a.param < 0 || a.param > 1 || a.param != a.param:
-			o.null(i)
-		case a.pick == nil:
-			o.values[i] = quantileOf(w, a.param)
-		default:
-			slices.Sort(w)
-			v = v[:0]
-			for _, word := range w {
-				v = append(v, wordFloat(word))
-			}
-			o.values[i] = a.pick(v, a.param)
-		}
-	}
-	return o.array()
-}
-
-// interpolated is the value at a share p of the way through sorted values.
-func interpolated(v []float64, p float64) float64 {
-	at := p * float64(len(v)-1)
-	low := int(at)
-	if part := at - float64(low); part > 0 {
-		return v[low] + (v[low+1]-v[low])*part
-	}
-	return v[low]
-}
-
-// quantileOf is interpolated of values that are not sorted, as order words. It moves
-// them about.
-func quantileOf(w []int64, p float64) float64 {
-	at := p * float64(len(w)-1)
-	low := int(at)
-	least := wordFloat(nth(w, low))
-	if part := at - float64(low); part > 0 {
-		return least + (wordFloat(slices.Min(w[low+1:]))-least)*part
-	}
-	return least
-}
-
-// nth is the value that stands at place n in ascending order; then it does, and none
-// behind it is smaller (Hoare's selection: no more is sorted than must be).
-func nth(w []int64, n int) int64 {
-	lo, hi := 0, len(w)-1
-	for tries := 0; hi-lo > 32; tries++ {
-		if tries == 64 {
-			break // bad luck with the pivots
-		}
-		pivot := middleOf(w[lo], w[lo+(hi-lo)/2], w[hi])
-		i, j := lo, hi
-		for i <= j {
-			for w[i] < pivot {
-				i++
-			}
-			for w[j] > pivot {
-				j--
-			}
-			if i <= j {
-				w[i], w[j] = w[j], w[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case n <= j:
-			hi = j
-		case n >= i:
-			lo = i
-		default:
-			return w[n]
-		}
-	}
-	slices.Sort(w[lo : hi+1])
-	return w[n]
-}
-
-func middleOf(a, b, c int64) int64 { return max(min(a, b), min(max(a, b), c)) }
 
 var _ Ager = (*collector)(nil)

@@ -92,15 +92,7 @@ func (c *momentCell) count() float64 { return float64(c.n) }
 // pairSums are the sums of x, y, x*x, y*y and x*y.
 var pairSums = &momentKind{
 	args: 2,
-	add: func(c *momentCell, y, x float64) {
-		if c.n == 0 {
-			c.shiftX, c.shiftY = x, y
-		}
-		dx, dy := ddDiff(x, c.shiftX), ddDiff(y, c.shiftY)
-		for i, d := range [5]dd{dx, dy, dx.square(), dy.square(), dx.mul(dy)} {
-			c.f[i] = c.f[i].add(d)
-		}
-	},
+	add:  (*momentCell).addPair,
 	merge: func(c *momentCell, o momentCell) {
 		n := o.count()
 		ex, ey := ddDiff(o.shiftX, c.shiftX), ddDiff(o.shiftY, c.shiftY)
@@ -114,6 +106,26 @@ var pairSums = &momentKind{
 			c.f[i] = c.f[i].add(d)
 		}
 	},
+}
+
+func (c *momentCell) addPair(y, x float64) {
+	if c.n == 0 {
+		c.shiftX, c.shiftY = x, y
+	}
+	dx, dy := ddDiff(x, c.shiftX), ddDiff(y, c.shiftY)
+	c.f[0].accumulate(dx)
+	c.f[1].accumulate(dy)
+	c.f[2].accumulate(dx.times(dx))
+	c.f[3].accumulate(dy.times(dy))
+	c.f[4].accumulate(dx.times(dy))
+}
+
+// ordered is the cell with sums that other operations than addPair take.
+func (c momentCell) ordered() momentCell {
+	for i := range c.f {
+		c.f[i] = c.f[i].ordered()
+	}
+	return c
 }
 
 func (c *momentCell) meanX() float64 { return c.shiftX + c.f[0].hi/c.count() }
@@ -254,6 +266,15 @@ func (a *moments) Update(groups []uint32, args []columnar.Datum) error {
 			return nil
 		}
 	}
+	if a.kind == pairSums && validX.bits == nil && validY.bits == nil {
+		x, y = x[:len(groups)], y[:len(groups)]
+		for i, g := range groups {
+			c := &a.cells[g]
+			c.addPair(x[i], y[i])
+			c.n++
+		}
+		return nil
+	}
 	for i, g := range groups {
 		if validX.is(i) && validY.is(i) {
 			a.kind.add(&a.cells[g], x[i], y[i])
@@ -293,6 +314,7 @@ func (a *moments) Merge(groups []uint32, state []arrow.Array) error {
 		case c.n == 0:
 			*c = o
 		default:
+			*c = c.ordered()
 			a.kind.merge(c, o)
 			c.n += o.n
 		}
@@ -324,7 +346,7 @@ func (a *moments) State(groups []uint32) ([]arrow.Array, error) {
 		f[k] = newOut[float64](a.mem, columnar.Float64, len(groups))
 	}
 	for i, g := range groups {
-		c := &a.cells[g]
+		c := a.cells[g].ordered()
 		n.values[i] = c.n
 		f[0].values[i], f[1].values[i] = c.shiftX, c.shiftY
 		for k, d := range c.f {
@@ -348,7 +370,8 @@ func (a *moments) Result(groups []uint32) (arrow.Array, error) {
 	}
 	o := newOut[float64](a.mem, columnar.Float64, len(groups))
 	for i, g := range groups {
-		v, ok := a.result(&a.cells[g])
+		c := a.cells[g].ordered()
+		v, ok := a.result(&c)
 		if !ok {
 			o.null(i)
 			continue

@@ -92,8 +92,14 @@ func (c *varianceCell) add(v float64) {
 	}
 	c.n++
 	d := ddDiff(v, c.shift)
-	c.sum = c.sum.add(d)
-	c.sq = c.sq.add(d.square())
+	c.sum.accumulate(d)
+	c.sq.accumulate(d.times(d))
+}
+
+// ordered is the cell with sums that other operations than add take.
+func (c varianceCell) ordered() varianceCell {
+	c.sum, c.sq = c.sum.ordered(), c.sq.ordered()
+	return c
 }
 
 // merge adds o, moved to the shift of c: with e = o.shift - c.shift, the sum grows by
@@ -106,6 +112,7 @@ func (c *varianceCell) merge(o varianceCell) {
 		*c = o
 		return
 	}
+	*c = c.ordered()
 	e := ddDiff(o.shift, c.shift)
 	ne := e.scale(float64(o.n))
 	c.sq = c.sq.add(o.sq).add(e.mul(o.sum).scale(2)).add(ne.mul(e))
@@ -181,7 +188,7 @@ func (a *variance) State(groups []uint32) ([]arrow.Array, error) {
 		f[k] = newOut[float64](a.mem, columnar.Float64, len(groups))
 	}
 	for i, g := range groups {
-		c := &a.cells[g]
+		c := a.cells[g].ordered()
 		n.values[i] = c.n
 		for k, v := range [5]float64{c.shift, c.sum.hi, c.sum.lo, c.sq.hi, c.sq.lo} {
 			f[k].values[i] = v
@@ -197,7 +204,8 @@ func (a *variance) State(groups []uint32) ([]arrow.Array, error) {
 func (a *variance) Result(groups []uint32) (arrow.Array, error) {
 	o := newOut[float64](a.mem, columnar.Float64, len(groups))
 	for i, g := range groups {
-		v, ok := a.cells[g].result(a.sample, a.root)
+		c := a.cells[g].ordered()
+		v, ok := c.result(a.sample, a.root)
 		if !ok {
 			o.null(i)
 			continue
@@ -222,6 +230,29 @@ func (x dd) add(y dd) dd {
 	s, e = quickTwoSum(s, e+t)
 	s, e = quickTwoSum(s, e+f)
 	return dd{s, e}
+}
+
+// accumulate is add at half the price for a running sum: what roundings lose is summed
+// up beside it, as a plain double, and may become larger than the last bit of hi.
+func (x *dd) accumulate(y dd) {
+	s, e := twoSum(x.hi, y.hi)
+	x.hi = s
+	x.lo += e + y.lo
+}
+
+// ordered is x with lo below the last bit of hi again, as accumulate does not leave it.
+func (x dd) ordered() dd {
+	if !isFinite(x.hi) {
+		return x
+	}
+	s, e := twoSum(x.hi, x.lo)
+	return dd{s, e}
+}
+
+// times is mul for accumulate: lo may be larger than the last bit of hi.
+func (x dd) times(y dd) dd {
+	p := x.hi * y.hi
+	return dd{p, math.FMA(x.hi, y.hi, -p) + (x.hi*y.lo + x.lo*y.hi)}
 }
 
 // quickTwoSum is twoSum where a is not smaller than b.

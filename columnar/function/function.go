@@ -141,6 +141,13 @@ type Accumulator interface {
 // micro-batch is saved, since ordinals start anew in the next.
 type Ager interface{ Age(groups []uint32) }
 
+// Absorber is an Accumulator that holds every value it was given, which state columns
+// would copy twice more. Absorb is Merge of what other, an Accumulator of the same
+// aggregate, holds for from[i] into groups[i]. It only reads other: several may at once.
+type Absorber interface {
+	Absorb(groups []uint32, other Accumulator, from []uint32) error
+}
+
 // Retractor is an Accumulator that can take rows back: sliding windows with an
 // inverse.
 type Retractor interface {

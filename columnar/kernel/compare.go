@@ -189,11 +189,7 @@ func equalValues[T comparable](out []byte, a, b columnar.Datum, n int) {
 	if b.IsConstant() {
 		s := Values[T](b.Array())[0]
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range x[i:min(i+64, n)] {
-				w |= uint64(b2i(v == s)) << (k & 63)
-			}
-			putWord(out, i, n, w)
+			putWord(out, i, n, equalWord(x[i:min(i+64, n)], s))
 		}
 		return
 	}
@@ -212,11 +208,11 @@ func equalFloats[T float32 | float64](out []byte, a, b columnar.Datum, n int) {
 	x := Values[T](a.Array())
 	if b.IsConstant() {
 		s := Values[T](b.Array())[0]
-		sNaN := b2i(s != s)
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range x[i:min(i+64, n)] {
-				w |= uint64(b2i(v == s)|b2i(v != v)&sNaN) << (k & 63)
+			part := x[i:min(i+64, n)]
+			w := equalWord(part, s)
+			if s != s {
+				w = ^numberWord(part)
 			}
 			putWord(out, i, n, w)
 		}
@@ -240,20 +236,12 @@ func lessValues[T int8 | int16 | int32 | int64](out []byte, a, b columnar.Datum,
 	case b.IsConstant():
 		s := y[0]
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range x[i:min(i+64, n)] {
-				w |= uint64(b2i(v < s)) << (k & 63)
-			}
-			putWord(out, i, n, w)
+			putWord(out, i, n, lessWord(x[i:min(i+64, n)], s))
 		}
 	case a.IsConstant():
 		s := x[0]
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range y[i:min(i+64, n)] {
-				w |= uint64(b2i(s < v)) << (k & 63)
-			}
-			putWord(out, i, n, w)
+			putWord(out, i, n, ^lessEqualWord(y[i:min(i+64, n)], s))
 		}
 	default:
 		for i := 0; i < n; i += 64 {
@@ -272,21 +260,20 @@ func lessFloats[T float32 | float64](out []byte, a, b columnar.Datum, n int) {
 	switch {
 	case b.IsConstant():
 		s := y[0]
-		sNaN := b2i(s != s)
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range x[i:min(i+64, n)] {
-				w |= uint64(b2i(v < s)|b2i(v == v)&sNaN) << (k & 63)
+			part := x[i:min(i+64, n)]
+			w := lessWord(part, s)
+			if s != s {
+				w = numberWord(part) // every number is below NaN
 			}
 			putWord(out, i, n, w)
 		}
 	case a.IsConstant():
 		s := x[0]
-		sNumber := b2i(s == s)
 		for i := 0; i < n; i += 64 {
-			var w uint64
-			for k, v := range y[i:min(i+64, n)] {
-				w |= uint64(b2i(s < v)|b2i(v != v)&sNumber) << (k & 63)
+			w := ^lessEqualWord(y[i:min(i+64, n)], s) // NaN is not at most s
+			if s != s {
+				w = 0
 			}
 			putWord(out, i, n, w)
 		}

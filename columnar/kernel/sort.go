@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/tidemill/tidemill/columnar"
 )
@@ -246,8 +247,27 @@ func OrderWords(dst []uint64, a arrow.Array) (words []uint64, ok bool) {
 		return floatWords[float32](dst, a), true
 	case arrow.FLOAT64:
 		return floatWords[float64](dst, a), true
+	case arrow.DECIMAL128:
+		if !HasOrderWords(a.DataType()) {
+			break
+		}
+		for _, v := range Values[decimal128.Num](a) {
+			dst = append(dst, v.LowBits()^1<<63)
+		}
+		return dst, true
 	}
 	return dst, false
+}
+
+// wordPrecision is the precision up to which a decimal fits a word.
+const wordPrecision = 18
+
+// HasOrderWords says whether OrderWords knows values of dt.
+func HasOrderWords(dt arrow.DataType) bool {
+	if d, ok := dt.(*arrow.Decimal128Type); ok {
+		return d.Precision <= wordPrecision
+	}
+	return columnar.IsWord(dt) || columnar.IsFloat(dt)
 }
 
 func intWords[T integer](dst []uint64, a arrow.Array) []uint64 {

@@ -93,9 +93,17 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	if err != nil {
 		return nil, f.droppedFile(ctx, file, err, req.Stats)
 	}
-	if err := schema.CheckNames(x.path, x.root.names); err != nil {
-		return nil, err
+	typed := codec.Typed{Path: x.path, Mode: f.options.Mode}
+	for i, c := range x.root.children {
+		typed.Fields = append(typed.Fields, columnar.Field(x.root.names[i], c.typ))
 	}
+	return codec.ReadTyped(typed, schema, req, func(schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+		return f.units(ctx, file, x, schema, req)
+	})
+}
+
+// units are those of a file whose columns are found by name and have types that fit.
+func (f *format) units(ctx context.Context, file codec.File, x *index, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
 	p, err := newPlan(x, schema.Schema, req, f.options.TimeZone)
 	if err != nil {
 		return nil, err

@@ -65,8 +65,11 @@ type Columns struct {
 	// pinned. It decides what happens to a file whose columns differ (CONTRACT 5.22).
 	Declared bool
 	// Evolution is what happens to a file with other columns where they are not
-	// declared: fail, ignore or add.
+	// declared: fail, ignore, add or rescue.
 	Evolution Evolution
+	// Rescued is the name of the column of Schema that receives what no other takes, with
+	// EvolveRescue; "" if there is none. No file has it.
+	Rescued string
 	// Elsewhere are the names of columns of the source that do not come from the content
 	// of files (but from folder names). A file's column of that name counts for nothing.
 	Elsewhere []string

@@ -12,13 +12,15 @@ import (
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// Evolution is the policy for files whose columns differ from the inferred ones.
+// Evolution is the policy for files whose columns differ from the inferred ones. Fields of
+// a STRUCT are columns in this, wherever in a column it stands.
 type Evolution uint8
 
 const (
-	EvolveFail Evolution = iota
-	EvolveIgnore
-	EvolveAdd
+	EvolveFail   Evolution = iota // an error
+	EvolveIgnore                  // left out, or null
+	EvolveAdd                     // another column is added; another type is an error
+	EvolveRescue                  // kept in the rescued column; of declared columns, too
 )
 
 // ExactNames is implemented by formats that find columns by their exact spelling, so that
@@ -32,29 +34,69 @@ func (c *Columns) IsElsewhere(name string) bool {
 }
 
 // Checked says whether a file with a column that the source has not is an error.
-func (c *Columns) Checked() bool { return !c.Declared && c.Evolution != EvolveIgnore }
+func (c *Columns) Checked() bool {
+	return !c.Declared && (c.Evolution == EvolveFail || c.Evolution == EvolveAdd)
+}
 
-// CheckNames applies the policy to a file whose columns have these names: nil, or the
-// error that one of them is none of the source's. Names match without regard to case.
-func (c *Columns) CheckNames(file string, names []string) error {
-	if !c.Checked() {
-		return nil
+// RescuedAt is the position of the rescued column, -1 if there is none.
+func (c *Columns) RescuedAt() int {
+	if c.Rescued == "" || c.Evolution != EvolveRescue {
+		return -1
 	}
-	for _, name := range names {
-		if i, n := columnar.Lookup(c.Schema, name); i < 0 && n == 0 && !c.IsElsewhere(name) {
-			return c.Unknown(file, 0, name)
-		}
-	}
-	return nil
+	return slices.IndexFunc(c.Schema.Fields(), func(f arrow.Field) bool { return f.Name == c.Rescued })
 }
 
 // Unknown is the error of a file with a column that the source has not.
 func (c *Columns) Unknown(file string, line int64, name string) error {
-	reason := "the source had no such column when its columns were found; schema_evolution = 'ignore' leaves it out, 'add' takes it in"
+	reason := "the source had no such column when its columns were found; schema_evolution = 'ignore' leaves it out, 'add' takes it in, 'rescue' keeps it as JSON"
 	if c.Evolution == EvolveAdd {
-		reason = "it appears behind the records that columns are found by; declare the columns, or leave it out with schema_evolution = 'ignore'"
+		reason = "it appears behind the records that columns are found by; declare the columns, or leave it out with schema_evolution = 'ignore', or keep it as JSON with 'rescue'"
 	}
 	return &connector.RecordError{File: file, Line: line, Column: name, Reason: reason}
+}
+
+// WithFields is a type with the fields that other has within its structs and it has not;
+// is says whether two names mean the same field.
+func WithFields(dt, other arrow.DataType, is func(a, b string) bool) arrow.DataType {
+	switch t := dt.(type) {
+	case *arrow.StructType:
+		o, ok := other.(*arrow.StructType)
+		if !ok {
+			break
+		}
+		fields := slices.Clone(t.Fields())
+		for _, f := range o.Fields() {
+			i := slices.IndexFunc(fields, func(g arrow.Field) bool { return is(g.Name, f.Name) })
+			if i < 0 {
+				fields = append(fields, columnar.Field(f.Name, f.Type))
+			} else {
+				fields[i].Type = WithFields(fields[i].Type, f.Type, is)
+			}
+		}
+		return arrow.StructOf(fields...)
+	case *arrow.ListType:
+		if o, ok := other.(*arrow.ListType); ok {
+			return columnar.ListOf(WithFields(t.Elem(), o.Elem(), is))
+		}
+	case *arrow.MapType:
+		if o, ok := other.(*arrow.MapType); ok {
+			return arrow.MapOf(t.KeyType(), WithFields(t.ItemType(), o.ItemType(), is))
+		}
+	}
+	return dt
+}
+
+// HasStruct says whether a type is a STRUCT or has one within.
+func HasStruct(dt arrow.DataType) bool {
+	switch t := dt.(type) {
+	case *arrow.StructType:
+		return true
+	case *arrow.ListType:
+		return HasStruct(t.Elem())
+	case *arrow.MapType:
+		return HasStruct(t.ItemType())
+	}
+	return false
 }
 
 // Drift finds the columns of one file whose type is another one than the source's: the
@@ -103,7 +145,7 @@ func (d *Drift) Done() error {
 		if d.bads[i].Load() && !d.fits[i].Load() {
 			f := d.columns.Schema.Field(i)
 			return &connector.RecordError{File: d.file, Column: f.Name, Reason: fmt.Sprintf(
-				"none of its values in this file is a %s, as the source's are; declare the column VARCHAR, or make them null with schema_evolution = 'ignore'",
+				"none of its values in this file is a %s, as the source's are; declare the column VARCHAR, or make them null with schema_evolution = 'ignore', or keep them as JSON with 'rescue'",
 				columnar.TypeName(f.Type))}
 		}
 	}

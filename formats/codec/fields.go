@@ -101,6 +101,9 @@ func InferFiles(ctx context.Context, files []File, schema func(File) (*arrow.Sch
 // Merged collects the columns of several files that carry their types: the common type of
 // those of one name.
 type Merged struct {
+	// First: where there is no common type, that of the first file stands. Otherwise it is
+	// an error.
+	First  bool
 	fields []arrow.Field
 	names  *Fields
 }
@@ -124,7 +127,10 @@ func (m *Merged) Add(file string, s *arrow.Schema) error {
 			m.fields = append(m.fields, f)
 			continue
 		}
-		t, ok := columnar.Common(m.fields[at].Type, f.Type)
+		t, ok := commonOf(m.fields[at].Type, f.Type)
+		if !ok && m.First {
+			continue
+		}
 		if !ok {
 			return &connector.RecordError{File: file, Column: f.Name, Reason: fmt.Sprintf(
 				"it is %s here and %s in earlier files; declare the columns you want",
@@ -133,6 +139,52 @@ func (m *Merged) Add(file string, s *arrow.Schema) error {
 		m.fields[at].Type = t
 	}
 	return nil
+}
+
+// commonOf is the type that values of both have a place in. Fields of structs are found by
+// name; those of one alone are null in values of the other.
+func commonOf(a, b arrow.DataType) (arrow.DataType, bool) {
+	switch t := a.(type) {
+	case *arrow.StructType:
+		if o, ok := b.(*arrow.StructType); ok {
+			return commonStruct(t, o)
+		}
+	case *arrow.ListType:
+		if o, ok := b.(*arrow.ListType); ok {
+			e, ok := commonOf(t.Elem(), o.Elem())
+			if !ok {
+				return nil, false
+			}
+			return columnar.ListOf(e), true
+		}
+	case *arrow.MapType:
+		if o, ok := b.(*arrow.MapType); ok {
+			k, ok1 := commonOf(t.KeyType(), o.KeyType())
+			v, ok2 := commonOf(t.ItemType(), o.ItemType())
+			if !ok1 || !ok2 {
+				return nil, false
+			}
+			return arrow.MapOf(k, v), true
+		}
+	}
+	return columnar.Common(a, b)
+}
+
+func commonStruct(a, b *arrow.StructType) (arrow.DataType, bool) {
+	fields := slices.Clone(a.Fields())
+	for _, f := range b.Fields() {
+		i := fieldNamed(a, f.Name)
+		if i < 0 {
+			fields = append(fields, columnar.Field(f.Name, f.Type))
+			continue
+		}
+		t, ok := commonOf(fields[i].Type, f.Type)
+		if !ok {
+			return nil, false
+		}
+		fields[i].Type = t
+	}
+	return arrow.StructOf(fields...), true
 }
 
 // Inferred is what was collected; ok is false if that is nothing.

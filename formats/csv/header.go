@@ -98,8 +98,9 @@ func (sc *scan) isHeader(record []string) bool {
 // layout says where the fields of a file's records go.
 type layout struct {
 	hasHeader bool
-	fields    int   // fields of a record
-	field     []int // of each column of the source: its field, -1 if the file has none
+	names     []string // that the header gives the fields
+	fields    int      // fields of a record
+	field     []int    // of each column of the source: its field, -1 if the file has none
 }
 
 // match finds the columns in the first record of a file; nil is a file without one.
@@ -119,7 +120,7 @@ func (sc *scan) match(first []string) (*layout, error) {
 		l.fields = max(len(sc.content), 1)
 		return l, nil
 	}
-	l.fields = len(first)
+	l.fields, l.names = len(first), columnNames(first)
 	if sc.byName() {
 		return l, sc.matchNames(l, first)
 	}
@@ -128,7 +129,7 @@ func (sc *scan) match(first []string) (*layout, error) {
 
 // matchNames finds each column by its name in the header.
 func (sc *scan) matchNames(l *layout, header []string) error {
-	written, made := codec.NewFields(header), codec.NewFields(columnNames(header))
+	written, made := codec.NewFields(header), codec.NewFields(l.names)
 	for i, c := range sc.content {
 		f, err := written.Of(sc.file.Path, sc.columns.Schema, sc.names[i])
 		if err != nil {
@@ -141,7 +142,25 @@ func (sc *scan) matchNames(l *layout, header []string) error {
 		}
 		l.field[c] = f
 	}
+	if unknown := sc.unknown(l); len(unknown) > 0 && sc.columns.Evolution == codec.EvolveAdd && !sc.columns.Declared {
+		return sc.columns.Unknown(sc.file.Path, 1, l.names[unknown[0]])
+	}
 	return nil
+}
+
+// unknown are the fields of a header that are no columns of the source.
+func (sc *scan) unknown(l *layout) []int {
+	taken := map[int]bool{}
+	for _, f := range l.field {
+		taken[f] = true
+	}
+	var fields []int
+	for f, name := range l.names {
+		if !taken[f] && !sc.columns.IsElsewhere(name) && !sc.isCorrupt(name) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
 }
 
 // matchPlaces finds the columns in their order, and sees that the header agrees. What
@@ -177,7 +196,13 @@ func (sc *scan) isCorrupt(name string) bool {
 
 // byName says whether columns are found by the names in the header.
 func (sc *scan) byName() bool {
-	return sc.opts.UnionByName || !sc.columns.Declared && sc.columns.Evolution != codec.EvolveFail
+	switch sc.columns.Evolution {
+	case codec.EvolveFail:
+		return sc.opts.UnionByName
+	case codec.EvolveRescue:
+		return true
+	}
+	return sc.opts.UnionByName || !sc.columns.Declared
 }
 
 // headerError says where header and columns part: name stands in the place of column i,
@@ -186,7 +211,7 @@ func (sc *scan) headerError(name string, i int) error {
 	e := &connector.RecordError{File: sc.file.Path, Line: 1}
 	remedy := "set union_by_name = true to find columns by name"
 	if !sc.columns.Declared {
-		remedy += ", or schema_evolution = 'ignore' or 'add'"
+		remedy += ", or schema_evolution = 'ignore', 'add' or 'rescue'"
 	}
 	switch {
 	case i >= len(sc.names):

@@ -26,13 +26,14 @@ type scan struct {
 	rules   *cells.Rules
 	file    codec.File
 	columns codec.Columns
-	content []int    // columns of the source that files hold: all but the corrupt one
+	content []int    // columns of the source that files hold: all but the corrupt and the rescued one
 	names   []string // of content
 	req     connector.ScanRequest
 	wanted  []int // columns to hand out, in order
 	schema  *arrow.Schema
 	// checkAll: columns nobody asked for are read too, for what is wrong with them.
 	checkAll bool
+	rescues  bool // the rescued column is wanted
 	chain    *chain
 	drift    *codec.Drift
 }
@@ -63,13 +64,17 @@ func (f *format) newScan(file codec.File, columns codec.Columns, req connector.S
 			}
 			continue
 		}
+		if i == columns.RescuedAt() {
+			continue
+		}
 		if !readable(field.Type) {
 			return nil, fmt.Errorf("column %s: %s cannot be read from CSV; declare it VARCHAR and cast it", field.Name, columnar.TypeName(field.Type))
 		}
 		sc.content = append(sc.content, i)
 		sc.names = append(sc.names, field.Name)
 	}
-	sc.checkAll = f.opts.Mode != codec.Permissive || columns.CorruptColumn >= 0 && slices.Contains(sc.wanted, columns.CorruptColumn)
+	sc.rescues = columns.RescuedAt() >= 0 && slices.Contains(sc.wanted, columns.RescuedAt())
+	sc.checkAll = sc.rescues || f.opts.Mode != codec.Permissive || columns.CorruptColumn >= 0 && slices.Contains(sc.wanted, columns.CorruptColumn)
 	return sc, nil
 }
 
@@ -98,9 +103,10 @@ type reader struct {
 	in      *codec.Input
 	s       *scanner
 	targets []*target
-	out     []*target // of wanted, in order; nil: the corrupt column
+	out     []*target // of wanted, in order; nil: the rescued column
 	corrupt *target
-	rows    int // in the batch being filled
+	rest    *rest // nil unless the rescued column is wanted
+	rows    int   // in the batch being filled
 	// headerEnd is the offset of the text behind the file's first record.
 	headerEnd int64
 	failed    error
@@ -224,6 +230,10 @@ func (r *reader) aim(l *layout) error {
 		return t, nil
 	}
 	for _, c := range r.wanted {
+		if c == r.columns.RescuedAt() {
+			r.out = append(r.out, nil)
+			continue
+		}
 		t, err := make1(c, false)
 		if err != nil {
 			return err
@@ -244,7 +254,10 @@ func (r *reader) aim(l *layout) error {
 	}
 	// A field that two columns read (only by_name can do that) goes to both by way of
 	// the slot of the last.
-	r.s.expect(slots, len(r.targets))
+	if r.rescues {
+		r.rest = r.newRest(l, slots)
+	}
+	r.s.expect(slots, len(r.targets)+r.rest.fields())
 	for _, t := range r.targets {
 		if t.field >= 0 {
 			t.slot = slots[t.field]
@@ -292,6 +305,9 @@ func (r *reader) textBytes() int {
 	for _, t := range r.targets {
 		n += t.column.TextBytes()
 	}
+	if r.rest != nil {
+		n += r.rest.column.TextBytes()
+	}
 	return n
 }
 
@@ -307,8 +323,16 @@ func (r *reader) fill() error {
 		bad := t.column.Append(buf, r.s.slot(t.slot))
 		r.drift.See(t.index, t.column.Len()-rows-(t.column.Nulls()-nulls), len(bad))
 		for _, row := range bad {
-			r.s.problems = append(r.s.problems, problem{row, int32(t.field), notValue})
+			// Text that is none is damaged, not of another type.
+			if r.columns.Evolution != codec.EvolveRescue || t.column.Type().ID() == arrow.STRING {
+				r.s.problems = append(r.s.problems, problem{row, int32(t.field), notValue})
+			} else if r.rest != nil {
+				r.rest.add(row, t)
+			}
 		}
+	}
+	if r.rest != nil {
+		r.rest.fill(r, buf)
 	}
 	kept := r.s.rows
 	if len(r.s.problems) > 0 {
@@ -484,6 +508,11 @@ func (r *reader) batch() arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(r.out))
 	finished := map[*target]arrow.Array{}
 	for i, t := range r.out {
+		if t == nil && finished[nil] == nil {
+			finished[nil] = r.rest.column.Finish()
+			arrays[i] = finished[nil]
+			continue
+		}
 		if a := finished[t]; a != nil {
 			a.Retain()
 			arrays[i] = a
@@ -505,6 +534,9 @@ func (r *reader) batch() arrow.RecordBatch {
 func (r *reader) Close() error {
 	for _, t := range r.targets {
 		t.column.Release()
+	}
+	if r.rest != nil {
+		r.rest.column.Release()
 	}
 	if r.failed == nil {
 		r.failed = io.EOF

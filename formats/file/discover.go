@@ -46,6 +46,7 @@ type opening struct {
 	formats Formats
 	rest    map[string]string // options of the format
 	o       *opened
+	bounded bool // all files are to be known, not only those that tell
 	// files are those of a first listing, made only if something must be found out.
 	files  []foundFile
 	listed bool
@@ -53,7 +54,7 @@ type opening struct {
 
 // open decodes options and finds out format and columns. A *connector.NoFilesError
 // says that there are no files yet to tell.
-func open(ctx context.Context, formats Formats, env connector.Env) (*opened, error) {
+func open(ctx context.Context, formats Formats, env connector.Env, bounded bool) (*opened, error) {
 	options, rest, err := decodeRead(env.Options)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func open(ctx context.Context, formats Formats, env connector.Env) (*opened, err
 	if _, err := o.lister.find(); err != nil {
 		return nil, err
 	}
-	p := &opening{formats: formats, rest: rest, o: o}
+	p := &opening{formats: formats, rest: rest, o: o, bounded: bounded}
 	format, err := p.format(ctx)
 	if err != nil {
 		return nil, err
@@ -75,17 +76,25 @@ func open(ctx context.Context, formats Formats, env connector.Env) (*opened, err
 	if err := p.columns(ctx); err != nil {
 		return nil, err
 	}
+	if err := o.addRescued(); err != nil {
+		return nil, err
+	}
 	return o, o.checkCorrupt()
 }
 
-// list lists the files once. Of an output directory they are those of its manifest.
+// list lists the files once, of a stream those that tell something. Of an output
+// directory they are those of its manifest.
 func (p *opening) list(ctx context.Context) ([]foundFile, error) {
 	if p.listed {
 		return p.files, nil
 	}
 	files, isOutput, err := p.o.published()
-	if p.files = files; err == nil && !isOutput {
+	switch p.files = files; {
+	case err != nil || isOutput:
+	case p.bounded:
 		p.files, err = p.o.lister.all(ctx)
+	default:
+		p.files, err = p.survey(ctx)
 	}
 	p.listed = err == nil
 	return p.files, err
@@ -318,7 +327,7 @@ func (o *opened) infer(ctx context.Context, files []foundFile) (codec.Inferred, 
 			sample = append(sample, codec.File{FS: o.env.FS, FileIdentity: f.FileIdentity})
 		}
 	}
-	return o.layout.format.Infer(ctx, sample)
+	return o.inferTypes(ctx, sample)
 }
 
 // setFormatPins hands the format's choices to it and keeps them.
@@ -399,11 +408,8 @@ func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, s
 			continue
 		}
 		for _, f := range inferred.Schema.Fields() {
-			if o.knows(known, f.Name) {
-				continue
-			}
-			known = arrow.NewSchema(append(slices.Clone(known.Fields()), columnar.Field(f.Name, f.Type)), nil)
-			if first == "" {
+			wider, grew := o.grow(known, f)
+			if known = wider; grew && first == "" {
 				first = file.Path
 			}
 		}
@@ -440,7 +446,7 @@ func (o *opened) addColumns(ctx context.Context, files []foundFile) error {
 
 // Discover finds the columns of a stream over files.
 func Discover(ctx context.Context, formats Formats, env connector.Env) (connector.Discovery, error) {
-	o, err := open(ctx, formats, env)
+	o, err := open(ctx, formats, env, false)
 	if err != nil {
 		return connector.Discovery{}, err
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -97,9 +99,9 @@ func isAbsent(err error) bool {
 }
 
 // visitor is what a listing tells what it finds. known says that the file need not
-// be looked at: its name was met before.
+// be looked at: its name was met before. dir ends in a slash, or is "".
 type visitor struct {
-	known func(rel string) bool
+	known func(dir, name string) bool
 	found func(f foundFile) error
 }
 
@@ -117,7 +119,7 @@ func (l *lister) list(ctx context.Context, v visitor) error {
 		}
 	}
 	if root.file != "" {
-		return l.file(path.Join(root.dir, root.file), root.file, false, v)
+		return l.visit([]sighting{{full: path.Join(root.dir, root.file), rel: root.file}}, v)
 	}
 	return l.dir(ctx, dirVisit{dir: root.dir, state: begin(root.patterns)}, v)
 }
@@ -138,7 +140,18 @@ type dirVisit struct {
 	dir, rel string
 	state    globState
 	above    []dirKey // directories on the way here, to find links that lead back
+	prefix   string   // rel with a slash, if it is not ""
+	marked   marked   // by a done_marker for the directory
 }
+
+// marked says whether a marker was found.
+type marked uint8
+
+const (
+	notLooked marked = iota
+	isMarked
+	notMarked
+)
 
 func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
 	if err := ctx.Err(); err != nil {
@@ -163,23 +176,51 @@ func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
 	if s := l.dirs[d.dir]; s != nil && s.unchanged(info.ModTime()) {
 		return l.below(ctx, d, s.subdirs, v)
 	}
-	entries, err := l.fs.ReadDir(d.dir)
-	if err != nil {
-		return l.goneOr(err, d.dir)
-	}
-	if isCheckpoint(entries) {
-		return nil
-	}
-	state := &dirState{mtime: info.ModTime(), listed: now}
-	for _, e := range entries {
-		if err := l.entry(d, e, entries, state, v); err != nil {
-			return err
-		}
+	state, err := l.read(d, info, now, v)
+	if err != nil || state == nil {
+		return err
 	}
 	if l.dirs != nil {
 		l.dirs[d.dir] = state
 	}
 	return l.below(ctx, d, state.subdirs, v)
+}
+
+// errIsCheckpoint ends the reading of a directory that is a checkpoint.
+var errIsCheckpoint = errors.New("a checkpoint")
+
+// read visits the files of one directory; state is nil if there is nothing to visit.
+func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (state *dirState, err error) {
+	state = &dirState{mtime: info.ModTime(), listed: now}
+	if d.prefix = d.rel; d.rel != "" {
+		d.prefix += "/"
+	}
+	var found []sighting
+	first := true
+	var other error // not of the listing itself
+	err = vfs.List(l.fs, d.dir, func(part []fs.DirEntry) error {
+		if first && l.isCheckpoint(d.dir, part) {
+			other = errIsCheckpoint
+			return other
+		}
+		first, found = false, found[:0]
+		for _, e := range part {
+			if found, other = l.entry(&d, e, state, v, found); other != nil {
+				return other
+			}
+		}
+		other = l.visit(found, v)
+		return other
+	})
+	switch {
+	case errors.Is(other, errIsCheckpoint):
+		return nil, nil
+	case other != nil:
+		return nil, other
+	case err != nil:
+		return nil, l.goneOr(err, d.dir)
+	}
+	return state, nil
 }
 
 // unchanged says that no name can have come since the directory was read: it was not
@@ -200,81 +241,144 @@ func (l *lister) below(ctx context.Context, d dirVisit, subdirs []subdir, v visi
 	return nil
 }
 
-// entry visits one name of a directory.
-func (l *lister) entry(d dirVisit, e fs.DirEntry, all []fs.DirEntry, state *dirState, v visitor) error {
+// sighting is a name of a directory that may be a file to visit.
+type sighting struct {
+	full, rel string
+	info      fs.FileInfo
+	err       error
+}
+
+// entry looks at one name of a directory and adds it to found if it may be a file.
+func (l *lister) entry(d *dirVisit, e fs.DirEntry, state *dirState, v visitor, found []sighting) ([]sighting, error) {
 	name := e.Name()
 	matched, below := d.state.step(name)
 	if !matched && len(below) == 0 {
-		return nil
+		return found, nil
+	}
+	if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 && (!matched || v.known != nil && v.known(d.prefix, name)) {
+		return found, nil
 	}
 	full := path.Join(d.dir, name)
-	rel := name
-	if d.rel != "" {
-		rel = full[len(full)-len(d.rel)-1-len(name):] // one text for both: there may be millions
-	}
 	if full == l.skipDir {
-		return nil
+		return found, nil
 	}
-	isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-	if isLink {
+	isDir := e.IsDir()
+	if e.Type()&fs.ModeSymlink != 0 {
 		info, err := l.fs.Stat(full)
 		if err != nil {
 			state.restart = true // its target may come without a change here
 			if isAbsent(err) {
 				l.warn(full, "%s is a link to nothing and is skipped", full)
-				return nil
+				return found, nil
 			}
-			return err
+			return found, err
 		}
 		isDir = info.IsDir()
 	}
 	switch {
 	case isDir && strings.HasSuffix(name, ".checkpoint"):
-		return nil // also while it is being made, when what is in it does not tell yet
+		return found, nil // also while it is being made, when what is in it does not tell yet
 	case isDir && len(below) > 0 && (l.recursive || below[0] != nil || d.state[0] != nil):
 		state.subdirs = append(state.subdirs, subdir{name, below})
-		return nil
-	case isDir || !matched || !l.accept(name) || !l.done(name, all):
-		return nil
-	case v.known != nil && v.known(rel):
-		return nil
+		return found, nil
+	case isDir || !matched || !l.accept(name) || v.known != nil && v.known(d.prefix, name):
+		return found, nil
 	}
-	return l.file(full, rel, isLink, v)
+	if done, err := l.done(d, name); err != nil || !done {
+		return found, err
+	}
+	rel := full[len(full)-len(d.prefix)-len(name):] // one text for both: there may be millions
+	return append(found, sighting{full: full, rel: rel}), nil
 }
 
 // done says whether the marker that a file waits for is there.
-func (l *lister) done(name string, all []fs.DirEntry) bool {
-	if l.doneMarker == "" {
-		return true
+func (l *lister) done(d *dirVisit, name string) (bool, error) {
+	before, after, each := strings.Cut(l.doneMarker, "*")
+	switch {
+	case l.doneMarker == "":
+		return true, nil
+	case !each && name == l.doneMarker:
+		return false, nil // markers are no data themselves
+	case each && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) && len(before)+len(after) > 0:
+		return false, nil
+	case each:
+		return l.isThere(path.Join(d.dir, before+name+after))
 	}
-	marker := strings.Replace(l.doneMarker, "*", name, 1)
-	if marker != l.doneMarker {
-		// Markers are no data themselves.
-		before, after, _ := strings.Cut(l.doneMarker, "*")
-		if strings.HasPrefix(name, before) && strings.HasSuffix(name, after) && len(before)+len(after) > 0 {
-			return false
+	if d.marked == notLooked {
+		there, err := l.isThere(path.Join(d.dir, l.doneMarker))
+		if err != nil {
+			return false, err
 		}
-	} else if name == marker {
-		return false
+		if d.marked = notMarked; there {
+			d.marked = isMarked
+		}
 	}
-	return slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() == marker })
+	return d.marked == isMarked, nil
 }
 
-// file looks at one file and visits it, if it is one.
-func (l *lister) file(full, rel string, isLink bool, v visitor) error {
+func (l *lister) isThere(name string) (bool, error) {
+	_, err := l.fs.Stat(name)
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// manyStats is how many files there are before they are looked at by several goroutines.
+const manyStats = 64
+
+// visit looks at files and visits those that are, in their order.
+func (l *lister) visit(found []sighting, v visitor) error {
+	workers := min(runtime.GOMAXPROCS(0), 16)
+	if len(found) < manyStats {
+		workers = 1
+	}
+	var wait sync.WaitGroup
+	for w := range workers {
+		look := func() {
+			for i := w; i < len(found); i += workers {
+				found[i].info, found[i].err = l.fs.Stat(found[i].full)
+			}
+		}
+		if w == workers-1 {
+			look()
+		} else {
+			wait.Go(look)
+		}
+	}
+	wait.Wait()
+	for i := range found {
+		f := &found[i]
+		if id, ok, err := l.identify(f.full, f.info, f.err); err != nil {
+			return err
+		} else if ok {
+			if err := v.found(foundFile{f.rel, id}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// look is the identity of one file; ok is false if it is gone, or is no file.
+func (l *lister) look(full string) (id connector.FileIdentity, ok bool, err error) {
 	info, err := l.fs.Stat(full)
+	return l.identify(full, info, err)
+}
+
+func (l *lister) identify(full string, info fs.FileInfo, err error) (id connector.FileIdentity, ok bool, _ error) {
 	switch {
 	case err != nil && isAbsent(err):
-		return nil // gone since it was listed
+		return id, false, nil // gone since it was listed
 	case err != nil:
-		return err
+		return id, false, err
 	case info.IsDir():
-		return nil
+		return id, false, nil
 	case !info.Mode().IsRegular():
 		l.warn(full, "%s is %s, not a file, and is skipped", full, kindOf(info.Mode()))
-		return nil
+		return id, false, nil
 	}
-	return v.found(foundFile{rel, connector.FileIdentity{Path: full, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}})
+	return connector.FileIdentity{Path: full, Size: info.Size(), ModTime: info.ModTime().UnixMicro()}, true, nil
 }
 
 func kindOf(m fs.FileMode) string {
@@ -321,6 +425,19 @@ func (l *lister) restart() {
 // checkpointNames are what the folder of a checkpoint holds.
 var checkpointNames = []string{
 	"lock", "metadata", "plan.json", "offsets", "prepared", "commits", "history", "sources", "state", "last_error",
+}
+
+// isCheckpoint recognizes the folder of a query's checkpoint by the first part of what is
+// in it. One with more names than a part holds is no checkpoint that is being made.
+func (l *lister) isCheckpoint(dir string, part []fs.DirEntry) bool {
+	if len(part) < vfs.ListPart {
+		return isCheckpoint(part)
+	}
+	is := func(name string, isDir bool) bool {
+		info, err := l.fs.Stat(path.Join(dir, name))
+		return err == nil && info.IsDir() == isDir
+	}
+	return is("metadata", false) && (is("offsets", true) || is("commits", true))
 }
 
 // isCheckpoint recognizes the folder of a query's checkpoint by what is in it, also

@@ -19,8 +19,9 @@ var (
 	benchTree  = flag.String("tree", "", "a directory of files for BenchmarkManyFiles, instead of making some")
 )
 
-// BenchmarkManyFiles lists a tree of files in 100 folders, takes batches of 1000 from it,
-// and lists it again with 1000 new ones in one folder. With -files 1000000:
+// BenchmarkManyFiles lists a tree of files in 100 folders, takes batches of 10,000 from it,
+// lists it again with 1000 new ones in one folder, and opens the source anew. With -files
+// 1000000 (the process peaks at about 300 MB):
 //
 //	go test ./formats/file -run '^$' -bench ManyFiles -benchtime 1x -files 1000000
 func BenchmarkManyFiles(b *testing.B) {
@@ -35,21 +36,27 @@ func BenchmarkManyFiles(b *testing.B) {
 		env := w.env("path", dir, "format", "csv")
 		env.FS, env.Now = fsys, time.Now
 		env.Columns, env.Log = schemaOf("a:bigint"), connectortest.NewLog()
+		limit := connector.Limit{Files: 10_000}
 		before := heapBytes()
 		start := time.Now()
 		s, err := OpenSource(b.Context(), testFormats, env)
 		if err != nil {
 			b.Fatal(err)
 		}
-		at, err := s.LatestOffset(b.Context(), "", connector.Limit{Files: 1000})
+		at, err := s.LatestOffset(b.Context(), "", limit)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "s/first")
 		b.ReportMetric(float64(heapBytes()-before)/1e6, "MB/waiting")
-		if at, err = s.LatestOffset(b.Context(), at, connector.Limit{}); err != nil {
-			b.Fatal(err)
+		start = time.Now()
+		for last := connector.Offset(""); at != last; {
+			last = at
+			if at, err = s.LatestOffset(b.Context(), at, limit); err != nil {
+				b.Fatal(err)
+			}
 		}
+		b.ReportMetric(time.Since(start).Seconds(), "s/all-batches")
 		b.ReportMetric(float64(heapBytes()-before)/1e6, "MB/seen")
 		makeFiles(b, filepath.Join(dir, "new"), 0, 1000)
 		start = time.Now()
@@ -62,6 +69,14 @@ func BenchmarkManyFiles(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "s/nothing-new")
+		start = time.Now()
+		if s, err = OpenSource(b.Context(), testFormats, env); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "s/reopen")
+		if s.seen.len() < *benchFiles {
+			b.Fatalf("%d files are known", s.seen.len())
+		}
 		if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
 			b.Fatal(err)
 		}

@@ -50,6 +50,7 @@ type ReadOptions struct {
 	Recursive    bool // default true
 	Hive         bool // default true
 	Evolution    codec.Evolution
+	Rescued      string // rescued_column; "": codec.DefaultRescued, of declared columns none
 
 	MaxFiles, MaxBytes int64 // of one batch; 0: no limit
 	LatestFirst        bool
@@ -72,7 +73,8 @@ func (o *ReadOptions) keys() []connector.Key {
 		connector.TextKey("format", &o.Format),
 		connector.BoolKey("recursive", &o.Recursive),
 		connector.BoolKey("hive_partitioning", &o.Hive),
-		connector.EnumKey("schema_evolution", &o.Evolution, "fail", "ignore", "add"),
+		connector.EnumKey("schema_evolution", &o.Evolution, "fail", "ignore", "add", "rescue"),
+		connector.TextKey("rescued_column", &o.Rescued),
 		connector.IntKey("max_files_per_trigger", &o.MaxFiles, 1),
 		connector.BytesKey("max_bytes_per_trigger", &o.MaxBytes),
 		connector.BoolKey("latest_first", &o.LatestFirst),
@@ -115,6 +117,8 @@ func (o *ReadOptions) validate() error {
 		return wrong("archive_dir", "clean_source = 'archive' needs it")
 	case o.Clean != CleanArchive && o.ArchiveDir != "":
 		return wrong("archive_dir", "it needs clean_source = 'archive'")
+	case o.Rescued != "" && o.Evolution != codec.EvolveRescue:
+		return wrong("rescued_column", "it needs schema_evolution = 'rescue'")
 	case o.RescanEvery == 0:
 		return wrong("rescan_every", "it must be longer than nothing")
 	case strings.Contains(o.DoneMarker, "/") || strings.Count(o.DoneMarker, "*") > 1:

@@ -20,7 +20,7 @@ func (s *Source) Target(ctx context.Context) (connector.Offset, error) {
 		return "", err
 	}
 	p := position{Batch: s.last}
-	if len(s.pending) > 0 {
+	if len(s.pending.files) > 0 {
 		p.Listing = s.listing
 	}
 	return p.offset(), nil
@@ -115,31 +115,30 @@ func (s *Source) refresh(ctx context.Context) error {
 }
 
 // known says that a name need not be looked at between sweeps.
-func (s *Source) known(rel string) bool {
-	if s.queued[rel] {
-		return true
+func (s *Source) known(dir, name string) bool {
+	rec := s.seen.get(dir, name)
+	if rec < 0 {
+		return false
 	}
-	r := s.seen.get(rel)
-	return r != nil && !s.isFree(r)
+	r := s.seen.rec(rec)
+	return r.state == stateQueued || !s.isFree(r)
 }
 
 // isFree says that a path was cleaned, or should have been, and may hold a new file.
 // Cleaning trails by one entry.
 func (s *Source) isFree(r *seenRecord) bool {
-	return s.o.options.Clean != CleanOff && r.entry < s.last
+	return s.o.options.Clean != CleanOff && r.number < s.last
 }
 
 // met is told of a file of a listing.
 func (s *Source) met(f foundFile) error {
-	if s.queued[f.rel] {
-		return nil
-	}
-	r := s.seen.get(f.rel)
-	if r == nil {
+	rec := s.seen.get(splitPath(f.rel))
+	if rec < 0 {
 		s.enqueue(f)
 		return nil
 	}
-	if r.same(f) {
+	r := s.seen.rec(rec)
+	if r.state == stateQueued || r.same(f) {
 		return nil
 	}
 	return s.rewritten(f, r)
@@ -164,29 +163,52 @@ func (s *Source) rewritten(f foundFile, r *seenRecord) error {
 
 // enqueue makes a file wait for its batch, or for its age.
 func (s *Source) enqueue(f foundFile) {
-	s.queued[f.rel] = true
-	s.newest = max(s.newest, f.ModTime)
-	if ageOf(s.o.env.Clock(), f.ModTime) < s.o.options.MinFileAge {
-		s.young = append(s.young, f)
-		return
-	}
 	listing, again := s.again[f.rel]
-	if again {
-		delete(s.again, f.rel)
-	} else {
+	if !again {
 		listing = s.listing
 	}
-	s.pending = append(s.pending, pendingFile{foundFile: f, listing: listing})
-	s.sorted = false
+	rec := s.seen.queue(f, listing)
+	s.newest = max(s.newest, f.ModTime)
+	if s.isYoung(f.ModTime) {
+		s.young = append(s.young, rec)
+		return
+	}
+	delete(s.again, f.rel)
+	s.pending.add(queuedFile{f.ModTime, rec})
 }
 
-// grownUp looks again at files that were too young.
+func (s *Source) isYoung(mtime int64) bool {
+	return s.o.options.MinFileAge > 0 && ageOf(s.o.env.Clock(), mtime) < s.o.options.MinFileAge
+}
+
+// grownUp looks again at files that were too young, once they may be old enough.
 func (s *Source) grownUp() error {
+	if len(s.young) == 0 {
+		return nil
+	}
+	root, err := s.o.lister.find()
+	if err != nil {
+		return err
+	}
 	young := s.young
 	s.young = nil
-	for _, f := range young {
-		delete(s.queued, f.rel)
-		if err := s.o.lister.file(f.Path, f.rel, false, visitor{found: s.met}); err != nil {
+	for i, rec := range young {
+		if s.isYoung(s.seen.rec(int(rec)).mtime) {
+			s.young = append(s.young, rec)
+			continue
+		}
+		rel := s.seen.path(int(rec))
+		id, ok, err := s.o.lister.look(join(root.dir, rel))
+		if err != nil {
+			s.young = append(s.young, young[i:]...)
+			return err
+		}
+		s.seen.unqueue(rec)
+		if !ok {
+			continue
+		}
+		if err := s.met(foundFile{rel, id}); err != nil {
+			s.young = append(s.young, young[i+1:]...)
 			return err
 		}
 	}
@@ -196,17 +218,32 @@ func (s *Source) grownUp() error {
 // skipPresent writes entry 0 of a query that begins with what is new: everything that
 // is there now counts as seen.
 func (s *Source) skipPresent() error {
-	e := logEntry{pinned: map[string]string{pinStarting: "new"}}
-	for _, f := range s.pending {
-		e.files = append(e.files, loggedFile{foundFile: f.foundFile, skipped: true})
+	recs := slices.Clone(s.young)
+	for _, f := range s.pending.files {
+		recs = append(recs, f.rec)
 	}
-	for _, f := range s.young {
-		e.files = append(e.files, loggedFile{foundFile: f, skipped: true})
+	slices.SortFunc(recs, func(a, b uint32) int {
+		return s.order(queuedFile{s.seen.rec(int(a)).mtime, a}, queuedFile{s.seen.rec(int(b)).mtime, b})
+	})
+	pinned := map[string]string{pinStarting: "new"}
+	data, err := appendLogHead(nil, pinned)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(e.files, func(a, b loggedFile) int { return compareFiles(a.foundFile, b.foundFile) })
-	s.pending, s.young = nil, nil
-	clear(s.queued)
-	return s.put(e)
+	data = slices.Grow(data, s.seen.logBytes(recs))
+	for _, rec := range recs {
+		f := loggedFile{foundFile: s.seen.file(rec), skipped: true}
+		data = f.append(data)
+	}
+	if err := s.log.Put(s.last+1, data); err != nil {
+		return err
+	}
+	for _, rec := range recs {
+		s.seen.logNow(rec, s.last+1)
+	}
+	s.noteEntry(s.last+1, pinned)
+	s.pending, s.young = queue{}, nil
+	return nil
 }
 
 // sweepSome looks at some of the files that were read, for one that was rewritten.
@@ -225,21 +262,27 @@ func (s *Source) sweepSome(ctx context.Context) error {
 		return err
 	}
 	for range sweepFiles {
-		if s.sweep.at >= len(s.seen.recs) {
+		if s.sweep.at >= s.seen.n {
 			s.sweep.at = -1
 			return nil
 		}
 		i := s.sweep.at
 		s.sweep.at++
-		if s.seen.recs[i].entry == gone {
+		if s.seen.rec(i).state != stateLogged {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		rel := s.seen.path(i)
-		if err := s.o.lister.file(join(root.dir, rel), rel, false, visitor{found: s.met}); err != nil {
+		id, ok, err := s.o.lister.look(join(root.dir, rel))
+		if err != nil {
 			return err
+		}
+		if ok {
+			if err := s.met(foundFile{rel, id}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -248,14 +291,15 @@ func (s *Source) sweepSome(ctx context.Context) error {
 // choose takes the files of the next batch out of pending. A file that changed since
 // it was listed may have another place in the order: then all begins anew, a few times.
 func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]loggedFile, error) {
-	s.dropOld()
+	root, err := s.o.lister.find()
+	if err != nil {
+		return nil, err
+	}
+	s.dropOld(root)
 	const tries = 3
 	for try := 1; ; try++ {
-		if !s.sorted {
-			slices.SortFunc(s.pending, s.order)
-			s.sorted = true
-		}
-		batch, moved, err := s.chooseOnce(ctx, limit, t, try == tries)
+		s.pending.sort(s.order)
+		batch, moved, err := s.chooseOnce(ctx, root, limit, t, try == tries)
 		if err != nil || !moved {
 			return batch, err
 		}
@@ -264,7 +308,7 @@ func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]
 
 // chooseOnce stops at a file that changed, unless accept says to take it as it is;
 // moved says that it did. Then pending is what it was, with the file's new identity.
-func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken, accept bool) (batch []loggedFile, moved bool, err error) {
+func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Limit, t taken, accept bool) (batch []loggedFile, moved bool, err error) {
 	upto := int64(-1) // newest listing that counts, -1: all
 	if limit.Until != "" {
 		until, err := parseOffset(limit.Until)
@@ -273,75 +317,66 @@ func (s *Source) chooseOnce(ctx context.Context, limit connector.Limit, t taken,
 		}
 		upto = until.Listing
 	}
-	var left []pendingFile // passed over for being beyond limit.Until
-	end := len(s.pending)
-	for i, f := range s.pending {
+	var left []queuedFile // passed over for being beyond limit.Until
+	end := len(s.pending.files)
+	for i, q := range s.pending.files {
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			return nil, false, s.stopChoosing(err)
 		}
-		if upto >= 0 && f.listing > upto {
-			left = append(left, f)
+		r := s.seen.rec(int(q.rec))
+		if upto >= 0 && r.number > upto {
+			left = append(left, q)
 			continue
 		}
-		if limit.Files > 0 && t.files >= limit.Files || limit.Bytes > 0 && t.files > 0 && t.bytes+f.Size > limit.Bytes {
+		if limit.Files > 0 && t.files >= limit.Files || limit.Bytes > 0 && t.files > 0 && t.bytes+r.size > limit.Bytes {
 			end = i
 			break
 		}
-		now, ok, err := s.lookAgain(f)
+		// As it is now, just before it is logged.
+		full := join(root.dir, s.seen.path(int(q.rec)))
+		id, ok, err := s.o.lister.look(full)
 		switch {
 		case err != nil:
-			return nil, false, err
+			return nil, false, s.stopChoosing(err)
 		case !ok:
-			s.pending[i].gone = true // it was never read, so it never was
+			s.seen.unqueue(q.rec) // it was never read, so it never was
 			continue
-		case now.FileIdentity != f.FileIdentity && !accept:
-			s.pending[i], s.sorted = now, false
-			s.pending = slices.DeleteFunc(s.pending, func(p pendingFile) bool { return p.gone })
-			return nil, true, nil
+		case (id.Size != r.size || id.ModTime != r.mtime) && !accept:
+			r.size, r.mtime = id.Size, id.ModTime
+			s.pending.remove(func(p queuedFile) bool { return p.rec == q.rec })
+			s.pending.add(queuedFile{id.ModTime, q.rec})
+			return nil, true, s.stopChoosing(nil)
 		}
-		batch = append(batch, loggedFile{foundFile: now.foundFile})
+		rel := full[len(full)-r.pathLen(s.seen):]
+		batch = append(batch, loggedFile{foundFile: foundFile{rel, id}})
 		t.files++
-		t.bytes += now.Size
+		t.bytes += id.Size
 	}
-	rest := s.pending[end:]
-	clear(s.pending[:end]) // the array stays while any of it is in use
-	switch {
-	case len(left) > 0:
-		s.pending = append(left, rest...)
-	case len(rest) > 0:
-		s.pending = rest
-	default:
-		s.pending = nil
-	}
+	s.pending.take(end, left)
 	return batch, false, nil
 }
 
-// lookAgain is the file as it is now, just before it is logged.
-func (s *Source) lookAgain(f pendingFile) (now pendingFile, ok bool, err error) {
-	err = s.o.lister.file(f.Path, f.rel, false, visitor{found: func(g foundFile) error {
-		now, ok = pendingFile{foundFile: g, listing: f.listing}, true
-		return nil
-	}})
-	if !ok {
-		delete(s.queued, f.rel)
-	}
-	return now, ok, err
+// stopChoosing takes files out of pending that vanished while they waited.
+func (s *Source) stopChoosing(err error) error {
+	s.pending.remove(func(p queuedFile) bool { return s.seen.rec(int(p.rec)).state != stateQueued })
+	return err
 }
 
 // dropOld passes over what max_file_age excludes: older than the newest file by more.
 // It stays queued, so that it is counted once.
-func (s *Source) dropOld() {
+func (s *Source) dropOld(root rootOf) {
 	age := s.o.options.MaxFileAge
 	if age <= 0 {
 		return
 	}
 	before := s.newest - age.Microseconds()
-	s.pending = slices.DeleteFunc(s.pending, func(f pendingFile) bool {
-		if f.ModTime >= before {
+	s.pending.remove(func(q queuedFile) bool {
+		if q.mtime >= before {
 			return false
 		}
 		s.tooOld++
-		s.o.lister.warn("\x00"+f.Path, "%s is older than the newest file by more than max_file_age and is passed over", f.Path)
+		full := join(root.dir, s.seen.path(int(q.rec)))
+		s.o.lister.warn("\x00"+full, "%s is older than the newest file by more than max_file_age and is passed over", full)
 		return true
 	})
 }
@@ -354,9 +389,10 @@ func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
 	}
 	restore := func() {
 		for _, f := range files {
-			s.pending = append(s.pending, pendingFile{foundFile: f, listing: s.listing})
+			if rec := s.seen.get(splitPath(f.rel)); rec >= 0 {
+				s.pending.add(queuedFile{s.seen.rec(rec).mtime, uint32(rec)})
+			}
 		}
-		s.sorted = false
 	}
 	e := logEntry{files: batch}
 	if err := s.prepare(ctx, &e, files); err != nil {
@@ -366,12 +402,6 @@ func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
 	if err := s.put(e); err != nil {
 		restore()
 		return err
-	}
-	for _, f := range files {
-		delete(s.queued, f.rel)
-	}
-	if len(s.queued) == 0 {
-		s.queued = map[string]bool{} // a map keeps the room it once had
 	}
 	return nil
 }
@@ -460,7 +490,13 @@ func (s *Source) put(e logEntry) error {
 	if err := s.log.Put(s.last+1, data); err != nil {
 		return err
 	}
-	s.remember(s.last+1, e)
+	for _, f := range e.files {
+		if rec := s.seen.get(splitPath(f.rel)); rec >= 0 {
+			s.seen.unqueue(uint32(rec))
+		}
+		s.remember(s.last+1, f)
+	}
+	s.noteEntry(s.last+1, e.pinned)
 	return nil
 }
 

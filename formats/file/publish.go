@@ -22,6 +22,7 @@ const syncers = 8
 type staged struct {
 	s       *Sink
 	entry   manifestEntry
+	draft   *vfs.Draft // of the decision; nil once Publish has tried it
 	rows    int64
 	decided bool // Publish was called: the decision may be on disk
 	done    bool
@@ -41,30 +42,52 @@ func (st *staged) Publish(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s, batch := st.s, st.entry.Batch
-	data, err := encodeEntry(st.entry)
-	if err != nil {
-		return s.wrap(err)
-	}
 	st.decided = true
-	id := strconv.FormatInt(batch, 10)
-	if len(st.entry.Files) == 0 {
-		// Nothing to rename: the entry itself is the decision.
-		if err := vfs.WriteAtomic(s.fs, path.Join(s.control(manifestDir), id), data); err != nil {
-			return s.wrap(err)
-		}
-	} else {
-		if err := vfs.WriteAtomic(s.fs, path.Join(s.control(pendingName), id), data); err != nil {
-			return s.wrap(err)
-		}
+	if err := st.decide(); err != nil {
+		return st.s.wrap(err)
+	}
+	if len(st.entry.Files) > 0 {
 		// Decided: a crash from here on is rolled forward.
-		if err := s.finish(st.entry); err != nil {
-			return s.wrap(err)
+		if err := st.s.finish(st.entry); err != nil {
+			return st.s.wrap(err)
 		}
 	}
 	st.done = true
-	s.published(batch)
+	st.s.published(st.entry.Batch)
 	return nil
+}
+
+// decision is the file whose being there makes the batch part of the output. Without
+// files there is nothing to rename, and that is the entry of the manifest itself.
+func (st *staged) decision() string {
+	dir := pendingName
+	if len(st.entry.Files) == 0 {
+		dir = manifestDir
+	}
+	return path.Join(st.s.control(dir), strconv.FormatInt(st.entry.Batch, 10))
+}
+
+// writeDraft writes the decision, all but its name.
+func (st *staged) writeDraft() error {
+	data, err := encodeEntry(st.entry)
+	if err != nil {
+		return err
+	}
+	st.draft, err = vfs.WriteDraft(st.s.fs, st.decision(), data)
+	return err
+}
+
+// decide makes the decision; if an earlier try failed, from its beginning.
+func (st *staged) decide() error {
+	if draft := st.draft; draft != nil {
+		st.draft = nil
+		return draft.Publish()
+	}
+	data, err := encodeEntry(st.entry)
+	if err != nil {
+		return err
+	}
+	return vfs.WriteAtomic(st.s.fs, st.decision(), data)
 }
 
 // Discard implements connector.Staged.
@@ -72,7 +95,12 @@ func (st *staged) Discard() error {
 	if st.decided {
 		return nil
 	}
-	return st.s.clearStaging()
+	var err error
+	if st.draft != nil {
+		err = st.draft.Discard()
+		st.draft = nil
+	}
+	return errors.Join(err, st.s.clearStaging())
 }
 
 // recovered is what an earlier process decided.

@@ -38,6 +38,7 @@ type layout struct {
 	hive      bool
 	evolution codec.Evolution
 	corrupt   string // corrupt_column, "" if there is none
+	rescued   string // the rescued column, "" if there is none
 	format    codec.Format
 	env       *connector.Env
 }
@@ -68,7 +69,7 @@ func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
 	}
 	c := fileColumns{values: map[int]arrow.Array{}, position: make([]int, l.schema.NumFields(), l.schema.NumFields()+connector.MetadataFieldsLen)}
 	var fields []arrow.Field
-	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, CorruptColumn: -1}
+	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, Rescued: l.rescued, CorruptColumn: -1}
 	for i, field := range l.schema.Fields() {
 		v, ok := l.folderValue(field.Name, found)
 		if ok {

@@ -27,30 +27,19 @@ type Source struct {
 	last     int64           // newest entry of the log, -1: none
 	first    int64           // entry 0 if it only says what to begin after, else -1
 
-	// pending are files that no entry names, in their order if sorted; queued has
-	// their paths and those of files passed over for their age.
-	pending []pendingFile
-	sorted  bool
-	queued  map[string]bool
+	pending queue    // what the next batches are made of
+	young   []uint32 // records of files that are not yet min_file_age old
 	// again is the listing in which a file was first met that is looked for again after a
 	// withdrawal.
 	again   map[string]int64
-	young   []foundFile // not yet min_file_age old
-	listing int64       // number of the newest listing
-	full    bool        // the next listing looks at every file
+	listing int64 // number of the newest listing
+	full    bool  // the next listing looks at every file
 	sweep   sweep
 	newest  int64 // newest modification time met
 	tooOld  int64 // files passed over by max_file_age
 
 	reading map[int64][]readFile // by entry, for Hashes
 	cleaned int64                // entries up to here were cleaned; below -1: not known
-}
-
-// pendingFile is a file to be read, and the listing that found it.
-type pendingFile struct {
-	foundFile
-	listing int64
-	gone    bool // it vanished while it waited
 }
 
 // sweep looks again at files read long ago, a part at each trigger.
@@ -78,7 +67,7 @@ var (
 // OpenSource opens a stream over files. A *connector.NoFilesError says that its
 // columns cannot be known yet.
 func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Source, error) {
-	o, err := open(ctx, formats, env)
+	o, err := open(ctx, formats, env, false)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +80,7 @@ func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Sourc
 	o.lister.dirs = map[string]*dirState{}
 	s := &Source{
 		o: o, log: env.Log, seen: newSeenSet(), last: -1, first: -1,
-		queued: map[string]bool{}, full: true, reading: map[int64][]readFile{}, cleaned: -2,
+		full: true, reading: map[int64][]readFile{}, cleaned: -2,
 		sweep: sweep{next: env.Clock().Add(o.options.RescanEvery), at: -1},
 	}
 	if o.options.Same == SameSkip {
@@ -112,9 +101,10 @@ func (o *opened) checkClean() error {
 	return nil
 }
 
-// load reads the whole log.
+// load reads the whole log. Files that wait go on waiting.
 func (s *Source) load() error {
-	s.seen, s.last, s.first = newSeenSet(), -1, -1
+	s.seen.forgetLogged()
+	s.last, s.first = -1, -1
 	if s.contents != nil {
 		clear(s.contents)
 	}
@@ -125,13 +115,19 @@ func (s *Source) load() error {
 	if err != nil || latest < 0 {
 		return err
 	}
-	return s.entries(-1, latest, func(id int64, e logEntry) error {
-		if len(e.pinned) > 0 {
-			if err := s.o.layout.pin(e.pinned, s.o.pinned); err != nil {
-				return err
-			}
+	return s.rawEntries(-1, latest, func(id int64, data []byte) error {
+		// One file at a time: an entry may name a million.
+		pinned, err := eachLogged(data, func(f loggedFile) error {
+			s.remember(id, f)
+			return nil
+		})
+		if err != nil {
+			return s.damaged(id, err)
 		}
-		s.remember(id, e)
+		s.noteEntry(id, pinned)
+		if len(pinned) > 0 {
+			return s.o.layout.pin(pinned, s.o.pinned)
+		}
 		return nil
 	})
 }
@@ -142,6 +138,20 @@ func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) err
 	if err != nil {
 		return err
 	}
+	return s.rawEntries(after, upto, func(id int64, data []byte) error {
+		e, err := decodeLogEntry(data)
+		if err != nil {
+			return s.damaged(id, err)
+		}
+		for i := range e.files {
+			e.files[i].Path = join(root.dir, e.files[i].rel)
+		}
+		return visit(id, e)
+	})
+}
+
+// rawEntries visits the log entries of (after, upto] as they were written.
+func (s *Source) rawEntries(after, upto int64, visit func(id int64, data []byte) error) error {
 	next := after + 1
 	for raw, err := range s.log.Range(after, upto) {
 		if err != nil {
@@ -151,15 +161,7 @@ func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) err
 			return s.missing(next)
 		}
 		next++
-		e, err := decodeLogEntry(raw.Data)
-		if err != nil {
-			return &connector.RefusedError{Path: s.o.env.Checkpoint, Reason: fmt.Sprintf("entry %d", raw.ID), Err: err,
-				Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
-		}
-		for i := range e.files {
-			e.files[i].Path = join(root.dir, e.files[i].rel)
-		}
-		if err := visit(raw.ID, e); err != nil {
+		if err := visit(raw.ID, raw.Data); err != nil {
 			return err
 		}
 	}
@@ -167,6 +169,11 @@ func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) err
 		return s.missing(next)
 	}
 	return nil
+}
+
+func (s *Source) damaged(id int64, err error) error {
+	return &connector.RefusedError{Path: s.o.env.Checkpoint, Reason: fmt.Sprintf("entry %d", id), Err: err,
+		Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
 }
 
 func (s *Source) missing(id int64) error {
@@ -178,16 +185,18 @@ func (s *Source) missing(id int64) error {
 		Remedy: "restore the checkpoint from a copy, or start over with a new one and a new output"}
 }
 
-// remember adds an entry to what was seen.
-func (s *Source) remember(id int64, e logEntry) {
-	for _, f := range e.files {
-		s.seen.put(f.foundFile, id)
-		s.newest = max(s.newest, f.ModTime)
-		if s.contents != nil && f.hash != "" {
-			s.contents[f.hash] = true
-		}
+// remember notes that an entry names the file.
+func (s *Source) remember(id int64, f loggedFile) {
+	s.seen.put(f.foundFile, id)
+	s.newest = max(s.newest, f.ModTime)
+	if s.contents != nil && f.hash != "" {
+		s.contents[f.hash] = true
 	}
-	if e.pinned[pinStarting] != "" {
+}
+
+// noteEntry notes that there is an entry.
+func (s *Source) noteEntry(id int64, pinned map[string]string) {
+	if pinned[pinStarting] != "" {
 		s.first = id
 	}
 	s.last = max(s.last, id)
@@ -207,7 +216,7 @@ func (s *Source) Limit() connector.Limit {
 // Metrics implements connector.Measured: how many files wait to be read and, with
 // max_file_age, how many it has passed over since the start.
 func (s *Source) Metrics() map[string]string {
-	m := map[string]string{"numFilesOutstanding": strconv.Itoa(len(s.pending))}
+	m := map[string]string{"numFilesOutstanding": strconv.Itoa(len(s.pending.files))}
 	if s.o.options.MaxFileAge > 0 {
 		m["numFilesTooOld"] = strconv.FormatInt(s.tooOld, 10)
 	}
@@ -318,7 +327,8 @@ func (s *Source) Withdraw(_ context.Context, start, _ connector.Offset) error {
 	return s.withdraw(max(from.Batch, s.first))
 }
 
-// withdraw forgets every entry after id. Their files are looked for again.
+// withdraw forgets every entry after id. Their files are looked for again; what waited
+// goes on waiting.
 func (s *Source) withdraw(id int64) error {
 	if id >= s.last {
 		return nil
@@ -330,8 +340,6 @@ func (s *Source) withdraw(id int64) error {
 		return err
 	}
 	s.full = true
-	s.pending, s.young = nil, nil
-	clear(s.queued)
 	for withdrawn := range s.reading {
 		if withdrawn > id {
 			delete(s.reading, withdrawn)
@@ -347,12 +355,12 @@ func (s *Source) meetAgain(id int64) error {
 	if s.again == nil {
 		s.again = map[string]int64{}
 	}
-	for _, f := range s.pending {
-		s.again[f.rel] = f.listing
-	}
 	return s.entries(id, s.last, func(_ int64, e logEntry) error {
 		for _, f := range e.files {
 			s.again[f.rel] = 0
+			if rec := s.seen.get(splitPath(f.rel)); rec >= 0 && s.seen.rec(rec).state == stateQueued {
+				s.seen.rec(rec).number = 0 // it waits to be read once more
+			}
 		}
 		return nil
 	})
@@ -432,12 +440,12 @@ func (s *Source) archiveName(rel string) (string, error) {
 }
 
 // order compares files in the order they are read in.
-func (s *Source) order(a, b pendingFile) int {
-	if s.o.options.LatestFirst && a.ModTime != b.ModTime {
-		if a.ModTime > b.ModTime {
+func (s *Source) order(a, b queuedFile) int {
+	if a.mtime != b.mtime {
+		if (a.mtime < b.mtime) != s.o.options.LatestFirst {
 			return -1
 		}
 		return 1
 	}
-	return compareFiles(a.foundFile, b.foundFile)
+	return s.seen.comparePaths(a.rec, b.rec)
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -732,51 +733,133 @@ func FuzzSourceLog(f *testing.F) {
 
 func TestSeenSet(t *testing.T) {
 	t.Parallel()
+	type known struct {
+		logged, queued foundFile
+	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	s := newSeenSet()
-	want := map[string]foundFile{}
-	name := func() string { return fmt.Sprintf("d%d/e/f%d", rnd.IntN(5), rnd.IntN(400)) }
-	for range 20000 {
+	want := map[string]known{}
+	long := strings.Repeat("long", 1<<15) // a name that has no room in a record
+	name := func() string {
+		return []string{fmt.Sprintf("d%d/e/f%d", rnd.IntN(5), rnd.IntN(400)), fmt.Sprint(rnd.IntN(9)), long, "d/" + long}[min(rnd.IntN(40), 3)&^(rnd.IntN(4))]
+	}
+	for range 50000 {
 		rel := name()
-		switch rnd.IntN(4) {
-		case 0:
-			s.remove(rel)
-			delete(want, rel)
-		default:
-			f := foundFile{rel, connector.FileIdentity{Size: rnd.Int64N(9), ModTime: rnd.Int64N(9)}}
-			s.put(f, rnd.Int64N(100))
-			want[rel] = f
+		k := want[rel]
+		rec := s.get(splitPath(rel))
+		f := foundFile{rel, connector.FileIdentity{Size: 1 + rnd.Int64N(9), ModTime: rnd.Int64N(9)}}
+		switch op := rnd.IntN(4); {
+		case op == 0:
+			s.put(f, 7)
+			k.logged = f
+		case op == 1 && k.queued.rel == "":
+			s.queue(f, 8)
+			k.queued = f
+		case op == 2 && rec >= 0:
+			s.unqueue(uint32(rec))
+			k.queued = foundFile{}
+		case op == 3 && k.queued.rel != "":
+			s.logNow(uint32(rec), 7)
+			k = known{logged: k.queued}
 		}
-		probe := name()
-		r := s.get(probe)
-		f, ok := want[probe]
-		if (r != nil) != ok || ok && !r.same(f) {
-			t.Fatalf("%s: %+v, not %+v", probe, r, f)
+		want[rel] = k
+		k = want[name()]
+		switch rec := s.get(splitPath(k.logged.rel + k.queued.rel[min(len(k.logged.rel), len(k.queued.rel)):])); {
+		case k.queued.rel != "":
+			if r := s.rec(rec); r.state != stateQueued || !r.same(k.queued) || r.number != 8 {
+				t.Fatalf("%+v, not %+v", r, k.queued)
+			}
+		case k.logged.rel != "":
+			if r := s.rec(rec); r.state != stateLogged || !r.same(k.logged) || r.number != 7 {
+				t.Fatalf("%+v, not %+v", r, k.logged)
+			}
+		case rec >= 0:
+			t.Fatalf("%+v is known", s.rec(rec))
 		}
 	}
-	if s.len() != len(want) {
-		t.Errorf("%d files, not %d", s.len(), len(want))
+	logged, queued := 0, 0
+	for _, k := range want {
+		logged += len(k.logged.rel[:min(1, len(k.logged.rel))])
+		queued += len(k.queued.rel[:min(1, len(k.queued.rel))])
+	}
+	if s.len() != logged || s.queued != queued {
+		t.Errorf("%d logged, %d queued, not %d, %d", s.len(), s.queued, logged, queued)
 	}
 	paths := map[string]bool{}
-	for i := range s.recs {
+	for i := range s.n {
 		paths[s.path(i)] = true
 	}
-	if len(paths) != len(s.recs) {
+	if len(paths) != s.n {
 		t.Error("one path has two records")
+	}
+	s.forgetLogged()
+	if s.len() != 0 || s.queued != queued {
+		t.Errorf("%d logged, %d queued after forgetting, not 0, %d", s.len(), s.queued, queued)
+	}
+}
+
+// Paths are compared whole, whatever folders they were taken apart into.
+func TestComparePaths(t *testing.T) {
+	t.Parallel()
+	names := []string{"", "/", "a", "a/b", "a/", "a.b", "a/b/c", "a/b.c", "ab", "b", "a/bc", "b/a", "\xff", "a\x00"}
+	for _, a := range names {
+		for _, b := range names {
+			for i := range len(a) + 1 {
+				for j := range len(b) + 1 {
+					if got := compareJoined(a[:i], []byte(a[i:]), b[:j], []byte(b[j:])); got != strings.Compare(a, b) {
+						t.Fatalf("%q+%q against %q+%q: %d", a[:i], a[i:], b[:j], b[j:], got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A queue that is put into order piece by piece has the order of one sorted at once.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	byTime := func(a, b queuedFile) int { return cmp.Or(cmp.Compare(a.mtime, b.mtime), cmp.Compare(a.rec, b.rec)) }
+	var q queue
+	var want []queuedFile
+	for rec := range uint32(3000) {
+		f := queuedFile{rnd.Int64N(1000), rec}
+		q.add(f)
+		want = append(want, f)
+		switch rnd.IntN(40) {
+		case 0:
+			q.sort(byTime)
+			slices.SortFunc(want, byTime)
+			if !slices.Equal(q.files, want) {
+				t.Fatalf("at %d: another order", rec)
+			}
+		case 1:
+			drop := func(f queuedFile) bool { return f.rec%7 == 3 }
+			q.remove(drop)
+			want = slices.DeleteFunc(want, drop)
+		case 2:
+			q.sort(byTime)
+			slices.SortFunc(want, byTime)
+			end := rnd.IntN(len(want) + 1)
+			left := slices.Clone(want[:min(end, 2)])
+			q.take(end, left)
+			want = append(left, want[end:]...)
+		}
 	}
 }
 
 func BenchmarkSeenSet(b *testing.B) {
 	s := newSeenSet()
-	var names []string
+	var dirs, names []string
 	for i := range 1 << 20 {
-		names = append(names, fmt.Sprintf("year=2024/day=%d/part-%08d.csv", i%365, i))
-		s.put(foundFile{rel: names[i]}, int64(i))
+		dirs, names = append(dirs, fmt.Sprintf("year=2024/day=%d/", i%365)), append(names, fmt.Sprintf("part-%08d.csv", i))
+		s.put(foundFile{rel: dirs[i] + names[i]}, int64(i))
 	}
-	b.ReportMetric(float64(len(s.slots)*4+cap(s.recs)*40+cap(s.names))/float64(len(names)), "B/file")
+	bytes := len(s.slots)*8 + len(s.recs)*recordsPiece*40 + len(s.names)*namesPiece
+	b.ReportMetric(float64(bytes)/float64(len(names)), "B/file")
 	i := 0
 	for b.Loop() {
-		if s.get(names[i&(1<<20-1)]) == nil {
+		if s.get(dirs[i&(1<<20-1)], names[i&(1<<20-1)]) < 0 {
 			b.Fatal("lost")
 		}
 		i++

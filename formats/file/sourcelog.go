@@ -36,32 +36,43 @@ type loggedFile struct {
 const logHead = "files 1"
 
 func (e *logEntry) encode() ([]byte, error) {
-	out := []byte(logHead)
-	if len(e.pinned) > 0 {
-		text, err := json.Marshal(e.pinned)
+	out, err := appendLogHead(nil, e.pinned)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.files {
+		out = e.files[i].append(out)
+	}
+	return out, nil
+}
+
+func appendLogHead(out []byte, pinned map[string]string) ([]byte, error) {
+	out = append(out, logHead...)
+	if len(pinned) > 0 {
+		text, err := json.Marshal(pinned)
 		if err != nil {
 			return nil, err
 		}
 		out = append(append(out, ' '), text...)
 	}
-	out = append(out, '\n')
-	for _, f := range e.files {
-		kind, hash := byte('r'), "-"
-		if f.skipped {
-			kind = 's'
-		}
-		if f.hash != "" {
-			hash = f.hash
-		}
-		out = append(out, kind, ' ')
-		out = strconv.AppendInt(out, f.Size, 10)
-		out = append(out, ' ')
-		out = strconv.AppendInt(out, f.ModTime, 10)
-		out = append(append(append(out, ' '), hash...), ' ')
-		out = strconv.AppendQuote(out, f.rel)
-		out = append(out, '\n')
+	return append(out, '\n'), nil
+}
+
+func (f *loggedFile) append(out []byte) []byte {
+	kind, hash := byte('r'), "-"
+	if f.skipped {
+		kind = 's'
 	}
-	return out, nil
+	if f.hash != "" {
+		hash = f.hash
+	}
+	out = append(out, kind, ' ')
+	out = strconv.AppendInt(out, f.Size, 10)
+	out = append(out, ' ')
+	out = strconv.AppendInt(out, f.ModTime, 10)
+	out = append(append(append(out, ' '), hash...), ' ')
+	out = strconv.AppendQuote(out, f.rel)
+	return append(out, '\n')
 }
 
 var errLogEntry = errors.New("the log of the source is damaged")
@@ -69,36 +80,54 @@ var errLogEntry = errors.New("the log of the source is damaged")
 // decodeLogEntry reads what encode wrote. Path of the files is not set.
 func decodeLogEntry(data []byte) (logEntry, error) {
 	var e logEntry
+	var err error
+	e.pinned, err = eachLogged(data, func(f loggedFile) error {
+		e.files = append(e.files, f)
+		return nil
+	})
+	return e, err
+}
+
+// eachLogged visits the files of an entry and returns its pinned choices.
+func eachLogged(data []byte, visit func(f loggedFile) error) (pinned map[string]string, err error) {
 	head, rest, ok := bytes.Cut(data, []byte{'\n'})
-	pinned, isHead := strings.CutPrefix(string(head), logHead)
-	if !ok || !isHead || pinned != "" && pinned[0] != ' ' {
-		return e, fmt.Errorf("%w: it does not begin with %q", errLogEntry, logHead)
+	choices, isHead := strings.CutPrefix(string(head), logHead)
+	if !ok || !isHead || choices != "" && choices[0] != ' ' {
+		return nil, fmt.Errorf("%w: it does not begin with %q", errLogEntry, logHead)
 	}
-	if pinned != "" {
-		if err := json.Unmarshal([]byte(pinned), &e.pinned); err != nil {
-			return e, fmt.Errorf("%w: %v", errLogEntry, err)
+	if choices != "" {
+		if err := json.Unmarshal([]byte(choices), &pinned); err != nil {
+			return nil, fmt.Errorf("%w: %v", errLogEntry, err)
 		}
 	}
 	for len(rest) > 0 {
 		var line []byte
 		if line, rest, ok = bytes.Cut(rest, []byte{'\n'}); !ok {
-			return e, fmt.Errorf("%w: its last line is cut", errLogEntry)
+			return pinned, fmt.Errorf("%w: its last line is cut", errLogEntry)
 		}
 		f, err := decodeLogLine(string(line))
 		if err != nil {
-			return e, err
+			return pinned, err
 		}
-		e.files = append(e.files, f)
+		if err := visit(f); err != nil {
+			return pinned, err
+		}
 	}
-	return e, nil
+	return pinned, nil
 }
 
 func decodeLogLine(line string) (loggedFile, error) {
 	var f loggedFile
-	bad := fmt.Errorf("%w: %.200q is not a file", errLogEntry, line)
-	parts := strings.SplitN(line, " ", 5)
-	if len(parts) != 5 || parts[0] != "r" && parts[0] != "s" {
-		return f, bad
+	var parts [5]string
+	rest, ok := line, true
+	for i := range 4 {
+		if parts[i], rest, ok = strings.Cut(rest, " "); !ok {
+			break
+		}
+	}
+	parts[4] = rest
+	if !ok || parts[0] != "r" && parts[0] != "s" {
+		return f, badLogLine(line)
 	}
 	var err1, err2, err3 error
 	f.skipped = parts[0] == "s"
@@ -106,12 +135,16 @@ func decodeLogLine(line string) (loggedFile, error) {
 	f.ModTime, err2 = strconv.ParseInt(parts[2], 10, 64)
 	f.rel, err3 = strconv.Unquote(parts[4])
 	if err1 != nil || err2 != nil || err3 != nil || f.Size < 0 || f.rel == "" || parts[4][0] != '"' {
-		return f, bad
+		return f, badLogLine(line)
 	}
 	if parts[3] != "-" {
 		f.hash = parts[3]
 	}
 	return f, nil
+}
+
+func badLogLine(line string) error {
+	return fmt.Errorf("%w: %.200q is not a file", errLogEntry, line)
 }
 
 // position is the JSON of an Offset.

@@ -30,7 +30,7 @@ var (
 // OpenTable opens a bounded table. A path that matches nothing is a
 // *connector.NoFilesError.
 func OpenTable(ctx context.Context, formats Formats, env connector.Env) (*Table, error) {
-	o, err := open(ctx, formats, env)
+	o, err := open(ctx, formats, env, true)
 	if err != nil {
 		return nil, err
 	}

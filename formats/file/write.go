@@ -28,19 +28,18 @@ const maxOpen = 64
 func (s *Sink) write(ctx context.Context, b connector.SinkBatch) (*staged, error) {
 	w := &batchWriter{s: s, batch: b.ID, complete: b.Mode == connector.Complete, open: map[string]*fileWriter{}}
 	w.syncs.SetLimit(syncers)
+	st := &staged{s: s, entry: manifestEntry{Kind: kindAdd, Batch: b.ID}}
+	if w.complete {
+		st.entry.Kind = kindComplete
+	}
 	err := w.all(ctx, b)
 	if err == nil {
-		err = w.finish()
+		err = w.finish(st)
 	}
 	if err != nil {
 		w.abort()
-		return nil, errors.Join(err, s.clearStaging())
+		return nil, errors.Join(err, st.Discard())
 	}
-	kind := kindAdd
-	if w.complete {
-		kind = kindComplete
-	}
-	st := &staged{s: s, entry: manifestEntry{Kind: kind, Batch: b.ID, Files: w.files()}}
 	st.rows = st.entry.rows()
 	return st, nil
 }
@@ -259,7 +258,18 @@ func (w *batchWriter) closeOldest() error {
 // close ends a file; its sync goes on beside what is written next.
 func (w *batchWriter) close(key string, f *fileWriter) error {
 	delete(w.open, key)
-	if err := f.codec.Close(); err != nil {
+	if err := w.end(f); err != nil {
+		return err
+	}
+	w.sync(f)
+	return nil
+}
+
+// end writes what is left of a file.
+func (w *batchWriter) end(f *fileWriter) error {
+	err := f.codec.Close()
+	f.codec = nil
+	if err != nil {
 		return err
 	}
 	if err := f.buf.Flush(); err != nil {
@@ -270,24 +280,40 @@ func (w *batchWriter) close(key string, f *fileWriter) error {
 		return err
 	}
 	f.out.Size, f.out.Hash = f.size, hash
+	return nil
+}
+
+// sync makes the bytes of a file durable, in the background.
+func (w *batchWriter) sync(f *fileWriter) {
 	f.closed = true
 	w.syncs.Go(func() error {
 		// A sync that fails is final: the batch fails, and is written anew.
 		return errors.Join(f.file.Sync(), f.file.Close())
 	})
-	return nil
 }
 
-// finish ends all files and makes them durable, with their names, and makes the
-// folders they will go to: what can go wrong should do so before the decision.
-func (w *batchWriter) finish() error {
+// finish ends all files and makes them durable, with their names and the draft of the
+// decision, and makes the folders they will go to: what can go wrong should do so before
+// the decision.
+func (w *batchWriter) finish(st *staged) error {
+	var open []*fileWriter
 	for _, f := range w.done {
-		if !f.closed {
-			if err := w.close(f.key(), f); err != nil {
-				return err
-			}
+		if f.closed {
+			continue
+		}
+		open = append(open, f)
+		if err := w.end(f); err != nil {
+			return err
 		}
 	}
+	st.entry.Files = w.files()
+	if err := st.writeDraft(); err != nil {
+		return err
+	}
+	for _, f := range open {
+		w.sync(f)
+	}
+	w.syncs.Go(st.draft.Sync)
 	for _, dir := range w.dirs {
 		w.syncs.Go(func() error { return vfs.SyncDir(w.s.fs, dir) })
 	}
@@ -303,14 +329,6 @@ func (w *batchWriter) finish() error {
 		}
 	}
 	return makeDirs(w.s.fs, folders)
-}
-
-func (f *fileWriter) key() string {
-	folder := path.Dir(f.out.Path)
-	if folder == "." {
-		folder = ""
-	}
-	return f.out.Side + "/" + folder
 }
 
 // makeDirs makes directories durably, syncing each parent once.

@@ -85,9 +85,17 @@ func (f *format) Units(ctx context.Context, file codec.File, schema codec.Column
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	if err := schema.CheckNames(x.path, x.columnNames()); err != nil {
-		return nil, err
+	typed := codec.Typed{Path: x.path, Mode: f.options.Mode}
+	for _, c := range x.fields {
+		typed.Fields = append(typed.Fields, columnar.Field(c.name, c.typ))
 	}
+	return codec.ReadTyped(typed, schema, req, func(schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+		return f.units(ctx, file, x, schema, req)
+	})
+}
+
+// units are those of a file whose columns are found by name and have types that fit.
+func (f *format) units(ctx context.Context, file codec.File, x *index, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
 	p, err := newPlan(x, schema.Schema, req, f.options.TimeZone)
 	if err != nil {
 		return nil, err

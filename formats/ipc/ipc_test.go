@@ -293,7 +293,8 @@ func TestColumnsByName(t *testing.T) {
 		schema *arrow.Schema
 		s      codectest.Scan
 	}{
-		"column u: the source had no such column":      {want, codectest.Scan{}},
+		"column st.z: the source had no such column":   {want, codectest.Scan{}},
+		"column u: the source had no such column":      {arrow.NewSchema(append(in.Fields()[:3:3], in.Fields()[4]), nil), codectest.Scan{}},
 		"column n: it is INTEGER in the file":          {columnar.NewSchema(columnar.Field("n", columnar.Int16)), codectest.Scan{Declared: true}},
 		"column u: it is a union, which cannot be rea": {columnar.NewSchema(columnar.Field("u", columnar.Int16)), codectest.Scan{Declared: true}},
 	} {

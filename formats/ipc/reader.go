@@ -50,7 +50,7 @@ func newPlan(x *index, schema *arrow.Schema, req connector.ScanRequest, zone *ti
 		if x.fields[i].typ == nil {
 			err = errors.New(x.fields[i].why + ", which cannot be read")
 		} else {
-			err = canFit(x.fields[i].typ, f.Type)
+			err = codec.CanFit(x.fields[i].typ, f.Type)
 		}
 		if err != nil {
 			return nil, &connector.RecordError{File: x.path, Column: f.Name, Reason: err.Error(), Err: err}
@@ -230,7 +230,7 @@ func (r *reader) loadField(i int, f *field, columns []arrow.Array) error {
 			continue
 		}
 		var err error
-		if columns[k], err = fit(r.mem, loaded, r.schema.Field(k).Type); err != nil {
+		if columns[k], err = codec.Fit(r.mem, loaded, r.schema.Field(k).Type); err != nil {
 			return r.columnError(f, err)
 		}
 	}

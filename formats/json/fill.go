@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/formats/codec/cells"
 )
 
 // frame is what a batch holds of a node that is not a leaf: which rows are there, and
@@ -53,7 +55,9 @@ func (n *node) flush(buf []byte, report func(n *node, row int32)) {
 // flushChildren is flush for the root, of which a batch holds the columns only.
 func (n *node) flushChildren(buf []byte, report func(n *node, row int32)) {
 	for _, c := range n.children {
-		c.flush(buf, report)
+		if !c.bare {
+			c.flush(buf, report)
+		}
 	}
 }
 
@@ -83,6 +87,9 @@ func (n *node) nulls() int {
 
 // cut drops the rows of the batch from the given one on.
 func (n *node) cut(rows int) {
+	if n.bare {
+		return
+	}
 	if n.kind == leaf {
 		n.column.Truncate(rows)
 		return
@@ -109,6 +116,9 @@ func (n *node) cut(rows int) {
 // textBytes is the size of all texts in the batch; elements of lists count, too, for
 // a few rows may hold millions.
 func (n *node) textBytes() int {
+	if n.bare {
+		return 0
+	}
 	if n.kind == leaf {
 		return n.column.TextBytes()
 	}
@@ -211,8 +221,10 @@ func (f *frame) offsets() *memory.Buffer {
 
 // release gives up the rows of the batch.
 func (n *node) release() {
-	if n.column != nil {
-		n.column.Release()
+	for _, c := range []*cells.Column{n.column, n.probe} {
+		if c != nil {
+			c.Release()
+		}
 	}
 	for _, c := range n.children {
 		c.release()

@@ -58,6 +58,10 @@ type node struct {
 
 	cells  []cells.Cell // of a leaf
 	column *cells.Column
+	probe  *cells.Column // of a leaf whose misfits are rescued: judges single values
+
+	// bare: only keys that are not known matter. Nothing below fills a column.
+	bare bool
 
 	rows     []uint8 // of the others
 	children []*node // of an object, by field; of a list its elements; of a map keys and values
@@ -82,9 +86,9 @@ const (
 	maxKeys = 4096
 )
 
-// newNode makes the tree for a type that is Readable.
+// newNode makes the tree for a type that is Readable; a bare one without rules.
 func newNode(mem memory.Allocator, name string, dt arrow.DataType, rules *cells.Rules) (*node, error) {
-	n := &node{dt: dt, name: name}
+	n := &node{dt: dt, name: name, bare: rules == nil}
 	var err error
 	switch t := dt.(type) {
 	case *arrow.MapType:
@@ -99,7 +103,9 @@ func newNode(mem memory.Allocator, name string, dt arrow.DataType, rules *cells.
 		n.learn()
 	default:
 		n.kind = leaf
-		n.column, err = cells.NewColumn(mem, dt, rules)
+		if !n.bare {
+			n.column, err = cells.NewColumn(mem, dt, rules)
+		}
 	}
 	n.filled.mem = mem
 	if err != nil {

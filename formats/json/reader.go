@@ -36,6 +36,7 @@ type scan struct {
 	schema  *arrow.Schema
 	// checkAll: columns nobody asked for are read too, for what is wrong with them.
 	checkAll bool
+	rescues  bool // the rescued column is wanted
 	drift    *codec.Drift
 }
 
@@ -62,7 +63,8 @@ func (f *format) newScan(file codec.File, columns codec.Columns, req connector.S
 			return nil, fmt.Errorf("column %s: %s cannot be read from JSON; declare it VARCHAR and cast it", field.Name, columnar.TypeName(field.Type))
 		}
 	}
-	sc.checkAll = f.opts.Mode != codec.Permissive || columns.CorruptColumn >= 0 && slices.Contains(sc.wanted, columns.CorruptColumn)
+	sc.rescues = columns.RescuedAt() >= 0 && slices.Contains(sc.wanted, columns.RescuedAt())
+	sc.checkAll = sc.rescues || f.opts.Mode != codec.Permissive || columns.CorruptColumn >= 0 && slices.Contains(sc.wanted, columns.CorruptColumn)
 	return sc, nil
 }
 
@@ -90,7 +92,7 @@ type reader struct {
 	in      *codec.Input
 	rec     *records
 	root    *node
-	out     []*node // of wanted, in order
+	out     []*node // of wanted, in order; nil: the rescued column
 	hidden  []*node // read only for what is wrong with them
 	corrupt *node
 	places  []int // in the source, by child of root
@@ -102,6 +104,9 @@ type reader struct {
 	// strange.
 	stranger string
 	strange  bool
+
+	rescued *codec.Rescued
+	odd     []int32 // records of the chunk of which something is rescued
 
 	// The records of the chunk.
 	start, end []int
@@ -138,9 +143,12 @@ func (r *reader) plant() error {
 		r.places = append(r.places, c)
 		return n, nil
 	}
+	if r.rescues {
+		r.rescued = codec.NewRescued(r.req.Mem, r.file.Path)
+	}
 	for _, c := range r.wanted {
 		n := byColumn[c]
-		if n == nil {
+		if n == nil && c != r.columns.RescuedAt() {
 			var err error
 			if n, err = grow(c); err != nil {
 				return err
@@ -148,40 +156,79 @@ func (r *reader) plant() error {
 		}
 		r.out = append(r.out, n)
 	}
-	if r.checkAll {
-		for c := range r.columns.Schema.NumFields() {
-			if byColumn[c] == nil && c != r.columns.CorruptColumn {
-				n, err := grow(c)
-				if err != nil {
-					return err
-				}
-				r.hidden = append(r.hidden, n)
-			}
+	for c := range r.columns.Schema.NumFields() {
+		if !r.checkAll || byColumn[c] != nil || c == r.columns.CorruptColumn || c == r.columns.RescuedAt() {
+			continue
 		}
+		n, err := grow(c)
+		if err != nil {
+			return err
+		}
+		r.hidden = append(r.hidden, n)
+	}
+	if err := r.plantBare(byColumn); err != nil {
+		return err
 	}
 	r.root.learn()
-	if r.columns.Checked() {
-		r.guard()
+	if r.columns.Checked() || r.rescues {
+		r.guardColumns()
 	}
 	return nil
 }
 
-// guard takes note of keys that are no columns of the source.
-func (r *reader) guard() {
-	for _, f := range r.columns.Schema.Fields() {
-		if _, ok := r.root.index[f.Name]; !ok {
+// plantBare makes trees of the columns that nobody reads, for the keys within them.
+func (r *reader) plantBare(read map[int]*node) error {
+	if !r.columns.Checked() {
+		return nil
+	}
+	for c, field := range r.columns.Schema.Fields() {
+		if read[c] != nil || !codec.HasStruct(field.Type) {
+			continue
+		}
+		n, err := newNode(r.req.Mem, field.Name, field.Type, nil)
+		if err != nil {
+			return fmt.Errorf("column %s: %w", field.Name, err)
+		}
+		n.parent = r.root
+		r.root.children = append(r.root.children, n)
+		r.places = append(r.places, c)
+	}
+	return nil
+}
+
+// guardColumns takes note of keys that are no columns of the source, and of keys within
+// columns that are no fields of their structs.
+func (r *reader) guardColumns() {
+	for _, c := range r.root.children {
+		r.guard(c)
+	}
+	for i, f := range r.columns.Schema.Fields() {
+		if _, ok := r.root.index[f.Name]; !ok && i != r.columns.RescuedAt() {
 			r.root.addKey(f.Name, nil)
 		}
 	}
-	r.root.admit = func(key string) bool {
-		if r.columns.IsElsewhere(key) {
-			return true
-		}
-		if !r.strange {
-			r.strange, r.stranger = true, key
-		}
-		return false
+	r.root.admit = func(key string) bool { return r.columns.IsElsewhere(key) || r.meet(key) }
+}
+
+// guard takes note of keys within n.
+func (r *reader) guard(n *node) {
+	switch {
+	case n.kind == object:
+		n.admit = func(key string) bool { return r.meet(n.path() + "." + key) }
+	case n.kind == leaf && r.rescues:
+		n.probe, _ = cells.NewColumn(r.req.Mem, n.dt, r.rules) // as its column was made
 	}
+	for _, c := range n.children {
+		r.guard(c)
+	}
+}
+
+// meet notes a key that is not known, by its path.
+func (r *reader) meet(path string) bool {
+	if !r.strange {
+		r.strange, r.stranger = true, path
+	}
+	return false
 }
 
 func (r *reader) Schema() *arrow.Schema { return r.schema }
@@ -191,7 +238,7 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if r.failed != nil {
 		return nil, r.failed
 	}
-	for !r.rec.done && !codec.BatchFull(r.rows, r.req.BatchRows, r.root.textBytes()) {
+	for !r.rec.done && !codec.BatchFull(r.rows, r.req.BatchRows, r.textBytes()) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -211,6 +258,13 @@ func (r *reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return r.batch(), nil
 }
 
+func (r *reader) textBytes() int {
+	if r.rescued == nil {
+		return r.root.textBytes()
+	}
+	return r.root.textBytes() + r.rescued.TextBytes()
+}
+
 func (r *reader) fail(err error) error {
 	r.failed = err
 	return err
@@ -218,7 +272,7 @@ func (r *reader) fail(err error) error {
 
 // cut scans up to most records into the tree.
 func (r *reader) cut(most int) error {
-	r.start, r.end, r.problems = r.start[:0], r.end[:0], r.problems[:0]
+	r.start, r.end, r.problems, r.odd = r.start[:0], r.end[:0], r.problems[:0], r.odd[:0]
 	for len(r.start) < most {
 		p, isBad, err := r.rec.next(len(r.start) > 0)
 		if err != nil || p < 0 {
@@ -251,11 +305,14 @@ func (r *reader) cut(most int) error {
 			end = r.rec.broken(p)
 		}
 		switch {
-		case ok && isObject && r.strange:
+		case ok && isObject && r.strange && !r.rescues:
 			r.root.truncate(len(r.start))
 			r.later = r.columns.Unknown(r.file.Path, r.line(p), r.stranger)
 			return nil
 		case ok && isObject:
+			if r.strange {
+				r.odd = append(r.odd, int32(len(r.start)))
+			}
 			r.start = append(r.start, p)
 			r.end = append(r.end, end)
 		default:
@@ -295,6 +352,9 @@ func (r *reader) fill() error {
 	}
 	buf := r.rec.buf
 	for i, c := range r.root.children {
+		if c.bare {
+			continue
+		}
 		rows, nulls := c.length(), c.nulls()
 		wrong := 0
 		c.flush(buf, func(n *node, row int32) {
@@ -304,6 +364,9 @@ func (r *reader) fill() error {
 			r.report(n, row)
 		})
 		r.drift.See(r.places[i], c.length()-rows-(c.nulls()-nulls), wrong)
+	}
+	if r.rescues {
+		r.rescue()
 	}
 	if len(r.problems) > 0 {
 		var err error
@@ -320,7 +383,13 @@ func (r *reader) fill() error {
 	return nil
 }
 
+// report notes a value that does not fit: it is rescued, or a problem. Text that is none
+// is damaged, and always a problem.
 func (r *reader) report(n *node, row int32) {
+	if r.columns.Evolution == codec.EvolveRescue && n.dt.ID() != arrow.STRING {
+		r.odd = append(r.odd, n.rootRow(row))
+		return
+	}
 	r.problems = append(r.problems, problem{n.rootRow(row), n, row})
 }
 
@@ -463,6 +532,11 @@ func (r *reader) batch() arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(r.out))
 	finished := map[*node]arrow.Array{}
 	for i, n := range r.out {
+		if n == nil && finished[nil] == nil {
+			finished[nil] = r.rescued.Finish()
+			arrays[i] = finished[nil]
+			continue
+		}
 		if a := finished[n]; a != nil {
 			a.Retain()
 			arrays[i] = a
@@ -485,6 +559,9 @@ func (r *reader) Close() error {
 	r.root.release()
 	if r.corrupt != nil {
 		r.corrupt.release()
+	}
+	if r.rescued != nil {
+		r.rescued.Release()
 	}
 	if r.failed == nil {
 		r.failed = io.EOF

@@ -144,7 +144,7 @@ func appendCodes(b []byte, codes []int32, n int) ([]byte, error) {
 // valueDictionary gives numbers of four or eight bytes codes, in order of first sight.
 type valueDictionary struct {
 	values []uint64
-	slots  []uint32 // code+1, 0: free; a power of two
+	slots  []uint32 // code+1, 0: free; a power of two, a quarter full at most after any page
 	codes  []int32  // of the page being encoded
 }
 
@@ -158,9 +158,7 @@ const (
 // different ones; then the values are as they were, and nothing more can be coded.
 func (d *valueDictionary) encode(values []byte, size int) bool {
 	n := len(values) / size
-	if d.slots == nil {
-		d.slots = make([]uint32, 4*maxValues)
-	}
+	d.makeRoom(min(len(d.values)+n, maxValues))
 	d.codes = slices.Grow(d.codes[:0], n)[:n]
 	sampled := len(d.values)
 	for i := range d.codes {
@@ -181,10 +179,27 @@ func (d *valueDictionary) encode(values []byte, size int) bool {
 	return true
 }
 
+// makeRoom makes slots for n values, so that a small file does not pay for a large one.
+func (d *valueDictionary) makeRoom(n int) {
+	if 4*n <= len(d.slots) {
+		return
+	}
+	d.slots = make([]uint32, 1<<bits.Len(uint(4*n-1)))
+	mask := uint64(len(d.slots) - 1)
+	for i, v := range d.values {
+		at := valueHash(v) & mask
+		for d.slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		d.slots[at] = uint32(i + 1)
+	}
+}
+
+func valueHash(v uint64) uint64 { return v * 0x9e3779b97f4a7c15 >> 40 }
+
 func (d *valueDictionary) code(v uint64) (int32, bool) {
 	mask := uint64(len(d.slots) - 1)
-	h := v * 0x9e3779b97f4a7c15
-	for i := h >> 40 & mask; ; i = (i + 1) & mask {
+	for i := valueHash(v) & mask; ; i = (i + 1) & mask {
 		s := d.slots[i]
 		if s == 0 {
 			if len(d.values) == maxValues {

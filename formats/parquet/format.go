@@ -78,13 +78,17 @@ func (f *parquetFormat) Units(ctx context.Context, file codec.File, schema codec
 		return nil, err
 	}
 	setHash(file.Hash, file.Size, m.hash)
-	names := make([]string, len(m.root.children))
-	for i, c := range m.root.children {
-		names[i] = c.name
+	typed := codec.Typed{Path: m.path, Mode: f.options.Mode}
+	for _, c := range m.root.children {
+		typed.Fields = append(typed.Fields, columnar.Field(c.name, c.typ))
 	}
-	if err := schema.CheckNames(m.path, names); err != nil {
-		return nil, err
-	}
+	return codec.ReadTyped(typed, schema, req, func(schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
+		return f.units(ctx, file, m, schema, req)
+	})
+}
+
+// units are those of a file whose columns are found by name and have types that fit.
+func (f *parquetFormat) units(ctx context.Context, file codec.File, m *fileMeta, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
 	p, err := f.plan(m, schema.Schema, req)
 	if err != nil {
 		return nil, err

@@ -205,14 +205,14 @@ func (g *goldenRun) directive(d *datadriven.TestData) (string, error) {
 	return "", fmt.Errorf("there is no directive %s", d.Cmd)
 }
 
-// trace is the calls since the last trace that change the disk, without sizes. Syncs that
-// may go on at the same time are sorted.
+// trace is the calls since the last trace that change the disk, without sizes. What goes
+// on at the same time is sorted: syncs, and what the sink and the state write of a batch.
 func (g *goldenRun) trace() (string, error) {
 	fsys, ok := g.w.FS.(*traced)
 	if !ok {
 		return "", errors.New("there is no trace while a crash is armed")
 	}
-	lines := fsys.Take()
+	lines := apart(fsys.Take())
 	isSync := func(line string) bool { return strings.HasPrefix(line, "sync") }
 	for i := 0; i < len(lines); i++ {
 		n := i
@@ -226,6 +226,30 @@ func (g *goldenRun) trace() (string, error) {
 		i = max(i, n-1)
 	}
 	return strings.Join(append(lines, ""), "\n"), nil
+}
+
+// apart puts the calls of the sink, which stages a batch, before those of the state, which
+// is saved at the same time.
+func apart(lines []string) []string {
+	const sink, state, neither = 0, 1, 2
+	who := func(line string) int {
+		switch {
+		case strings.Contains(line, " out/.tidemill/staging"), strings.Contains(line, " out/.tidemill/pending/."), strings.Contains(line, " out/.tidemill/manifest/."):
+			return sink
+		case strings.Contains(line, " checkpoint/state") || line == "syncdir checkpoint":
+			return state
+		}
+		return neither
+	}
+	for from := 0; from < len(lines); from++ {
+		upto := from
+		for upto < len(lines) && who(lines[upto]) != neither {
+			upto++
+		}
+		slices.SortStableFunc(lines[from:upto], func(a, b string) int { return who(a) - who(b) })
+		from = max(from, upto)
+	}
+	return lines
 }
 
 func arg(d *datadriven.TestData, name string) string {

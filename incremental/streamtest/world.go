@@ -56,6 +56,9 @@ type World struct {
 	Mem     arrowmemory.Allocator
 	Clock   *Clock
 	Variant Variant
+	// Ahead has Step begin the next batch early, as a query does whose trigger does not
+	// wait.
+	Ahead bool
 	// Sink is where rows go: "" is memory, noop, or the format of files in /out.
 	Sink string
 	// SinkOptions are further options of a file sink.
@@ -261,7 +264,9 @@ func (w *World) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.m, err = incremental.OpenManual(ctx, w.Config(plan))
+	if w.m, err = incremental.OpenManual(ctx, w.Config(plan)); err == nil && w.Ahead {
+		w.m.RunAhead()
+	}
 	return err
 }
 

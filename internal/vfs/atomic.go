@@ -84,6 +84,54 @@ func writeAtomic(fsys FS, name string, write func(File) error) error {
 	return SyncDir(fsys, path.Dir(name))
 }
 
+// Draft is WriteAtomic in two steps, for content that is known before it may count: its
+// bytes become durable beside other work, and only the name remains to be given.
+type Draft struct {
+	fs   FS
+	name string
+	file File // nil once it is synced
+}
+
+// WriteDraft writes data to the temporary file of name. Sync and Publish must follow, or
+// Discard.
+func WriteDraft(fsys FS, name string, data []byte) (*Draft, error) {
+	f, err := fsys.Create(TempName(name))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(data); err != nil {
+		_ = f.Close()
+		_ = fsys.Remove(TempName(name))
+		return nil, err
+	}
+	return &Draft{fs: fsys, name: name, file: f}, nil
+}
+
+// Sync makes the bytes durable. It may run beside the syncs of other files.
+func (d *Draft) Sync() error {
+	f := d.file
+	d.file = nil
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Publish gives the file its name, durably: what WriteAtomic promises holds from here on.
+// Sync must have returned nil.
+func (d *Draft) Publish() error {
+	if err := d.fs.Rename(TempName(d.name), d.name); err != nil {
+		return err
+	}
+	return SyncDir(d.fs, path.Dir(d.name))
+}
+
+// Discard removes the temporary file of a Draft that was not published.
+func (d *Draft) Discard() error {
+	if d.file != nil {
+		_ = d.file.Close()
+		d.file = nil
+	}
+	return removeIfThere(d.fs, TempName(d.name))
+}
+
 // writeSynced makes the file and returns once its bytes are durable; its name
 // is not, yet.
 func writeSynced(fsys FS, name string, write func(File) error) error {

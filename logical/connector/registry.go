@@ -245,6 +245,11 @@ type Limiter interface{ Limit() Limit }
 // waits to be read, for instance. Metrics is called after each batch; nil is nothing.
 type Measured interface{ Metrics() map[string]string }
 
+// Waiter is implemented by Sources that know, without looking, that something waits to be
+// read behind the end of the newest batch: that batch may then be begun while the one
+// before it is being published.
+type Waiter interface{ Waiting() bool }
+
 // FileHash is the content hash of an input file, taken while it was read.
 type FileHash struct {
 	Path string `json:"path"`

@@ -192,23 +192,42 @@ type Agg struct {
 	Args      []Expr
 	Distinct  bool
 	Filter    Expr // only rows for which it is true count; nil: all
+	// Order is the order in which it takes its rows, while a query is bound. The calls of
+	// a logical.Aggregate have none: they take the rows of its input as they come.
+	Order []Order
 }
 
 func (a *Agg) Type() arrow.DataType { return a.Signature.Result }
 func (a *Agg) Nullable() bool       { return a.Func.Name != "count" && a.Func.Name != "count_if" }
 func (a *Agg) Children() []Expr {
-	if a.Filter != nil {
-		return append(append([]Expr(nil), a.Args...), a.Filter)
+	if a.Filter == nil && a.Order == nil {
+		return a.Args
 	}
-	return a.Args
+	list := append([]Expr(nil), a.Args...)
+	for _, o := range a.Order {
+		list = append(list, o.Expr)
+	}
+	if a.Filter != nil {
+		list = append(list, a.Filter)
+	}
+	return list
 }
 func (a *Agg) WithChildren(children []Expr) Expr {
 	n := *a
 	n.Args = children[:len(a.Args):len(a.Args)]
+	n.Order = append([]Order(nil), a.Order...)
+	for i := range n.Order {
+		n.Order[i].Expr = children[len(a.Args)+i]
+	}
 	if a.Filter != nil {
 		n.Filter = children[len(children)-1]
 	}
 	return &n
+}
+
+// sameOrder says whether two orders differ in their expressions at most.
+func sameOrder(a, b []Order) bool {
+	return slices.EqualFunc(a, b, func(x, y Order) bool { return x.Descending == y.Descending && x.NullsFirst == y.NullsFirst })
 }
 
 func anyNullable(list []Expr) bool {
@@ -274,7 +293,8 @@ func sameNode(a, b Expr) bool {
 		return ok
 	case *Agg:
 		y, ok := b.(*Agg)
-		return ok && x.Func.Name == y.Func.Name && x.Distinct == y.Distinct && (x.Filter == nil) == (y.Filter == nil)
+		return ok && x.Func.Name == y.Func.Name && x.Distinct == y.Distinct && (x.Filter == nil) == (y.Filter == nil) &&
+			len(x.Args) == len(y.Args) && sameOrder(x.Order, y.Order)
 	case *Over:
 		y, ok := b.(*Over)
 		return ok && x.same(y)

@@ -8,14 +8,6 @@ import (
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
 
-// aggregateOrder is the order in which the aggregates of a select take their rows: the
-// input of the aggregate is sorted by it, so all of them have the same.
-type aggregateOrder struct {
-	keys []logical.SortKey
-	// arrival is a call that takes rows as they arrive, "" if there is none.
-	arrival string
-}
-
 // withinGroup rewrites WITHIN GROUP (ORDER BY x): of a percentile and mode x is what
 // they are of, of others it is their ORDER BY.
 func (e *env) withinGroup(n *ast.Call, name string) (*ast.Call, error) {
@@ -38,37 +30,145 @@ func (e *env) withinGroup(n *ast.Call, name string) (*ast.Call, error) {
 	return &m, nil
 }
 
-// aggregateOrder notes what ORDER BY inside a call asks for.
-func (e *env) aggregateOrder(n *ast.Call, name string, agg *expr.Agg) error {
-	if !agg.Signature.Overload.Ordered || agg.Func.Name == "any_value" || agg.Func.Name == "min_by" || agg.Func.Name == "max_by" {
-		return nil // the order of rows changes nothing
-	}
-	const remedy = "compute them in subqueries of their own and join these"
-	if len(n.OrderBy) == 0 {
-		if e.sel != nil {
-			e.sel.order.arrival = name
-			if len(e.sel.order.keys) > 0 {
-				return e.b.unsupported(n, name+" without ORDER BY beside an aggregate with it", "one takes the rows as they arrive, the other in an order", remedy)
-			}
-		}
-		return nil
+// aggregateOrder is the order that ORDER BY inside a call asks for; nil where the order of
+// the rows changes nothing.
+func (e *env) aggregateOrder(n *ast.Call, name string, agg *expr.Agg) ([]expr.Order, error) {
+	if len(n.OrderBy) == 0 || !isOrdered(agg) {
+		return nil, nil
 	}
 	if e.sel == nil {
-		return e.b.unsupported(n, "ORDER BY inside "+name+" here", "", "sort a subquery in FROM")
+		return nil, e.b.unsupported(n, "ORDER BY inside "+name+" here", "", "sort a subquery in FROM")
 	}
 	keys, err := e.orderKeys(n, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := &e.sel.order
-	switch {
-	case o.arrival != "":
-		return e.b.unsupported(n, "ORDER BY inside "+name+" beside "+o.arrival+" without it", "one takes the rows in an order, the other as they arrive", remedy)
-	case len(o.keys) > 0 && !slices.EqualFunc(o.keys, keys, sameKey):
-		return e.b.unsupported(n, "another ORDER BY inside a second aggregate", "", remedy)
+	order := make([]expr.Order, len(keys))
+	for i, k := range keys {
+		order[i] = expr.Order{Expr: k.Expr, Descending: k.Descending, NullsFirst: k.NullsFirst}
 	}
-	o.keys = keys
+	return order, nil
+}
+
+// isOrdered says whether the order of its rows changes what an aggregate is.
+func isOrdered(agg *expr.Agg) bool {
+	return agg.Signature.Overload.Ordered && agg.Func.Name != "any_value" && agg.Func.Name != "min_by" && agg.Func.Name != "max_by"
+}
+
+// aggregatesInOrder are aggregates that take their rows in one order, nil as they arrive.
+type aggregatesInOrder struct {
+	order []expr.Order
+	aggs  []expr.Named
+}
+
+// byOrder divides the aggregates by their orders. Those for which any order will do go
+// along with the first.
+func byOrder(aggs []expr.Named) []*aggregatesInOrder {
+	var list []*aggregatesInOrder
+	var others []expr.Named
+	for _, n := range aggs {
+		agg := n.Expr.(*expr.Agg)
+		if !isOrdered(agg) {
+			others = append(others, n)
+			continue
+		}
+		i := slices.IndexFunc(list, func(o *aggregatesInOrder) bool { return slices.EqualFunc(o.order, agg.Order, sameKey) })
+		if i < 0 {
+			i = len(list)
+			list = append(list, &aggregatesInOrder{order: agg.Order})
+		}
+		plain := *agg
+		plain.Order = nil
+		n.Expr = &plain
+		list[i].aggs = append(list[i].aggs, n)
+	}
+	if len(list) == 0 {
+		return []*aggregatesInOrder{{aggs: others}}
+	}
+	if len(list) == 1 {
+		list[0].aggs = inSequence(aggs, append(list[0].aggs, others...))
+	} else {
+		list[0].aggs = append(list[0].aggs, others...)
+	}
+	return list
+}
+
+// inSequence sorts columns as like has them.
+func inSequence(like, columns []expr.Named) []expr.Named {
+	at := map[expr.ID]int{}
+	for i, n := range like {
+		at[n.ID] = i
+	}
+	slices.SortFunc(columns, func(a, b expr.Named) int { return at[a.ID] - at[b.ID] })
+	return columns
+}
+
+// aggregateOrders puts the Aggregate on the plan. The input of an Aggregate has one order:
+// aggregates of another have an Aggregate of their own, over a copy of the input, and the
+// groups of both, which are the same, are joined.
+func (sel *selection) aggregateOrders() error {
+	groups := byOrder(sel.aggs)
+	input := sel.node
+	if len(groups) > 1 && isVolatilePlan(input) {
+		return sel.b.unsupported(sel.s, "another ORDER BY inside a second aggregate over random values", "the rows are computed once for each order", "compute the aggregates in subqueries of their own and join these")
+	}
+	keys := sel.groupKeys()
+	var node logical.Node = logical.NewAggregate(sel.ordered(input, groups[0].order), keys, groups[0].aggs)
+	for _, g := range groups[1:] {
+		other := logical.Refresh(logical.NewAggregate(sel.ordered(input, g.order), keys, g.aggs))
+		made := other.Schema().Columns
+		var on []expr.Expr
+		for i, k := range keys {
+			c, err := expr.NewCall(sel.b.p.Functions, "is_not_distinct_from", k.Column(), made[i])
+			if err != nil {
+				return sel.b.wrap(sel.s, err)
+			}
+			on = append(on, c)
+		}
+		node = logical.NewProject(joinGroups(node, other, on), append(passAll(node), sameIDs(g.aggs, made[len(keys):])...))
+	}
+	sel.node = node
 	return nil
+}
+
+func joinGroups(left, right logical.Node, on []expr.Expr) logical.Node {
+	if len(on) == 0 {
+		return logical.NewJoin(logical.CrossJoin, left, right, nil)
+	}
+	return logical.NewJoin(logical.InnerJoin, left, right, expr.All(on))
+}
+
+// sameIDs gives columns the IDs of others.
+func sameIDs(like []expr.Named, columns []*expr.Column) []expr.Named {
+	out := slices.Clone(like)
+	for i := range out {
+		out[i].Expr = columns[i]
+	}
+	return out
+}
+
+// ordered is the input of an aggregate in an order, its grouping sets written out.
+func (sel *selection) ordered(input logical.Node, order []expr.Order) logical.Node {
+	if len(order) > 0 {
+		keys := make([]logical.SortKey, len(order))
+		for i, o := range order {
+			keys[i] = logical.SortKey{Expr: o.Expr, Descending: o.Descending, NullsFirst: o.NullsFirst}
+		}
+		input = logical.NewSort(input, keys, 0)
+	}
+	sel.node = input
+	sel.expand()
+	return sel.node
+}
+
+// isVolatilePlan says whether computing a plan twice may give other rows.
+func isVolatilePlan(n logical.Node) bool {
+	found := false
+	logical.Walk(n, func(x logical.Node) bool {
+		found = found || slices.ContainsFunc(x.Exprs(), isVolatile)
+		return !found
+	})
+	return found
 }
 
 func (e *env) orderKeys(n *ast.Call, name string) ([]logical.SortKey, error) {
@@ -89,6 +189,6 @@ func (e *env) orderKeys(n *ast.Call, name string) ([]logical.SortKey, error) {
 	return keys, nil
 }
 
-func sameKey(a, b logical.SortKey) bool {
+func sameKey(a, b expr.Order) bool {
 	return expr.Equal(a.Expr, b.Expr) && a.Descending == b.Descending && a.NullsFirst == b.NullsFirst
 }

@@ -183,7 +183,10 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agg, e.aggregateOrder(n, name, agg)
+	if agg.Order, err = e.aggregateOrder(n, name, agg); err != nil {
+		return nil, err
+	}
+	return agg, nil
 }
 
 // aggregateCall binds a call of an aggregate function, its arguments in the scope in.

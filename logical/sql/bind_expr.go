@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
-	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
@@ -174,6 +173,8 @@ func (e *env) bindRare(x ast.Expr) (expr.Expr, error) {
 		return e.scalarSubquery(n)
 	case *ast.Exists:
 		return e.exists(n)
+	case *ast.Quantified:
+		return e.quantified(n)
 	case *ast.Row:
 		return nil, e.b.unsupported(n, "a row of several values as one value", "", "use struct(…), or compare the values one by one")
 	case *ast.Star:
@@ -474,7 +475,7 @@ func (e *env) logic(n *ast.Binary) (expr.Expr, error) {
 func (e *env) compare(n ast.Node, op string, l, r ast.Expr) (expr.Expr, error) {
 	lr, lok := ast.Unparen(l).(*ast.Row)
 	rr, rok := ast.Unparen(r).(*ast.Row)
-	if lok && rok && (op == "=" || op == "<>") {
+	if lok && rok {
 		return e.compareRows(n, op, lr, rr)
 	}
 	args, err := e.bindAll([]ast.Expr{l, r})
@@ -491,24 +492,6 @@ func (e *env) compareTyped(n ast.Node, op string, args []expr.Expr, syntax []ast
 		return nil, err
 	}
 	return e.call(n, op, args...)
-}
-
-func (e *env) compareRows(n ast.Node, op string, l, r *ast.Row) (expr.Expr, error) {
-	if len(l.Items) != len(r.Items) {
-		return nil, e.b.errorf(n, "a row of %d values is compared with a row of %d", len(l.Items), len(r.Items))
-	}
-	logic := &expr.Logic{Op: expr.And}
-	if op == "<>" {
-		logic.Op = expr.Or
-	}
-	for i := range l.Items {
-		c, err := e.compare(n, op, l.Items[i], r.Items[i])
-		if err != nil {
-			return nil, err
-		}
-		logic.Args = append(logic.Args, c)
-	}
-	return logic, nil
 }
 
 // meet gives texts written out the type of what they are compared with: ts >
@@ -634,30 +617,6 @@ func (e *env) in(n *ast.In) (expr.Expr, error) {
 	return in, nil
 }
 
-// rowIn binds (a, b) IN ((1, 2), (3, 4)).
-func (e *env) rowIn(n *ast.In, row *ast.Row) (expr.Expr, error) {
-	or := &expr.Logic{Op: expr.Or}
-	for _, x := range n.List {
-		r, ok := ast.Unparen(x).(*ast.Row)
-		if !ok {
-			return nil, e.b.errorf(x, "a row of %d values is compared with a single value", len(row.Items))
-		}
-		c, err := e.compareRows(x, "=", row, r)
-		if err != nil {
-			return nil, err
-		}
-		or.Args = append(or.Args, c)
-	}
-	var x expr.Expr = or
-	if len(or.Args) == 1 {
-		x = or.Args[0]
-	}
-	if n.Not {
-		return e.call(n, "not", x)
-	}
-	return x, nil
-}
-
 func (e *env) like(n *ast.Like) (expr.Expr, error) {
 	syntax := []ast.Expr{n.X, n.Pattern}
 	if n.Escape != nil {
@@ -740,49 +699,4 @@ func (e *env) cast(n *ast.Cast) (expr.Expr, error) {
 		return nil, e.b.wrap(n, err)
 	}
 	return c, nil
-}
-
-// inQuery binds x IN (query): the query and the condition that joins it. For NOT IN
-// a comparison that is null counts as a match, as SQL has it.
-func (e *env) inQuery(n *ast.In, not bool) (expr.Expr, logical.Node, error) {
-	x, err := e.bind(n.X)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, d, err := e.subquery(n, n.Query)
-	if err != nil {
-		return nil, nil, err
-	}
-	if d.empty != nil {
-		return nil, nil, d.unsupported("it aggregates all its rows")
-	}
-	if len(r.columns) != 1 {
-		return nil, nil, e.b.errorf(n, "the query of IN has one column, this one has %d", len(r.columns))
-	}
-	y := r.columns[0].Column
-	args, err := e.meet([]expr.Expr{x, y}, []ast.Expr{n.X, n})
-	if err != nil {
-		return nil, nil, err
-	}
-	on, err := e.call(n, "=", args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	if not {
-		terms := []expr.Expr{on}
-		for _, side := range args {
-			if !side.Nullable() {
-				continue
-			}
-			null, err := e.call(n, "is_null", side)
-			if err != nil {
-				return nil, nil, err
-			}
-			terms = append(terms, null)
-		}
-		if len(terms) > 1 {
-			on = &expr.Logic{Op: expr.Or, Args: terms}
-		}
-	}
-	return expr.All(append([]expr.Expr{on}, d.conds...)), r.node, nil
 }

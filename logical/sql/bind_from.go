@@ -26,6 +26,13 @@ func (b *binder) from(tables []ast.TableExpr, outer *env) (*relation, error) {
 			}
 			continue
 		}
+		if r != nil && lateralAt(t) != nil {
+			var err error
+			if r, err = b.after(r, t, outer); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		next, err := b.table(t, outer)
 		if err != nil {
 			return nil, err
@@ -85,9 +92,6 @@ func (b *binder) table(t ast.TableExpr, outer *env) (*relation, error) {
 	case *ast.TableFunc:
 		return b.tableFunc(n, outer)
 	case *ast.TableQuery:
-		if n.Lateral {
-			return nil, b.unsupported(n, "LATERAL", "", "join with ON; a value for each row is a subquery in the select list, and the first few rows of each are QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) <= n")
-		}
 		r, err := b.query(n.Query, outer)
 		if err != nil {
 			return nil, err
@@ -405,12 +409,20 @@ func (b *binder) watermark(d *Declaration, n logical.Node) (logical.Node, error)
 
 // join binds L JOIN R.
 func (b *binder) join(n *ast.Join, outer *env) (*relation, error) {
-	if f, ok := isGenerator(n.R); ok {
-		return b.joinGenerator(n, f, outer)
-	}
 	left, err := b.table(n.L, outer)
 	if err != nil {
 		return nil, err
+	}
+	return b.joinBehind(n, left, outer)
+}
+
+// joinBehind binds L JOIN R where L is bound already.
+func (b *binder) joinBehind(n *ast.Join, left *relation, outer *env) (*relation, error) {
+	if f, ok := isGenerator(n.R); ok {
+		return b.joinGenerator(n, left, f, outer)
+	}
+	if q, ok := n.R.(*ast.TableQuery); ok && q.Lateral {
+		return b.joinLateral(n, left, q, outer)
 	}
 	right, err := b.table(n.R, outer)
 	if err != nil {

@@ -199,23 +199,13 @@ func (sel *selection) aggregateBelow() error {
 			below[id] = true
 		}
 	}
-	for _, k := range sel.order.keys {
-		for _, id := range expr.Columns(k.Expr) {
-			below[id] = true
-		}
-	}
 	sel.attachScalars(func(id expr.ID) bool { return below[id] })
 	if err := sel.scalarsOverGroups(); err != nil {
 		return err
 	}
 	sel.attachUnnest()
 	sel.addVolatile()
-	if len(sel.order.keys) > 0 {
-		sel.node = logical.NewSort(sel.node, sel.order.keys, 0)
-	}
-	sel.expand()
-	sel.node = logical.NewAggregate(sel.node, sel.groupKeys(), sel.aggs)
-	return nil
+	return sel.aggregateOrders()
 }
 
 // overGroups rewrites an expression over the columns of FROM as one over the keys
@@ -239,6 +229,9 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 				return n, nil
 			}
 		}
+		if sel.isOuter(n.ID) {
+			return n, nil // one value for all groups
+		}
 		return nil, sel.ungrouped(n, syntax)
 	}
 	children := x.Children()
@@ -259,6 +252,16 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 		return x, nil
 	}
 	return x.WithChildren(changed), nil
+}
+
+// isOuter says whether a column is of a query around this one.
+func (sel *selection) isOuter(id expr.ID) bool {
+	for o := sel.outer; o != nil; o = o.outer {
+		if o.rel != nil && slices.ContainsFunc(o.rel.columns, func(c column) bool { return c.ID == id }) {
+			return true
+		}
+	}
+	return false
 }
 
 // aggregateColumn is the column of an aggregate, each computed once.

@@ -31,7 +31,6 @@ type selection struct {
 	subs     []*scalar
 	keys     []expr.Named
 	aggs     []expr.Named
-	order    aggregateOrder
 	grouped  bool
 	// With several grouping sets, outputs are the keys as the aggregate has them, and
 	// expanded those that are null in some sets, as they come into it.
@@ -693,7 +692,7 @@ func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 	}
 	switch x := c.(type) {
 	case *ast.Exists:
-		r, d, err := e.subquery(x, x.Query)
+		r, d, err := e.subquery(x, x.Query, byConditions)
 		if err != nil {
 			return err
 		}
@@ -707,13 +706,14 @@ func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 		default:
 			sel.node = logical.NewJoin(kind(not), sel.node, r.node, expr.All(d.conds))
 		}
-	case *ast.In:
-		on, right, err := e.inQuery(x, not != x.Not)
+	case *ast.In, *ast.Quantified:
+		in, _ := asIn(x)
+		on, right, err := e.inQuery(in, not != in.Not)
 		if err != nil {
 			return err
 		}
 		sel.attachScalars(func(expr.ID) bool { return true })
-		sel.node = logical.NewJoin(kind(not != x.Not), sel.node, right, on)
+		sel.node = logical.NewJoin(kind(not != in.Not), sel.node, right, on)
 	default:
 		return fmt.Errorf("bug: %T is no subquery condition", c)
 	}
@@ -725,8 +725,9 @@ func isSubqueryCondition(x ast.Expr) bool {
 	switch n := ast.Unparen(x).(type) {
 	case *ast.Exists:
 		return true
-	case *ast.In:
-		return n.Query != nil
+	case *ast.In, *ast.Quantified:
+		_, ok := asIn(n)
+		return ok
 	case *ast.Unary:
 		return n.Op == "NOT" && isSubqueryCondition(n.X)
 	}

@@ -298,52 +298,6 @@ func (b *binder) set(s *ast.Set) (*Setting, error) {
 	return &Setting{Name: strings.Join(parts, "."), Value: text}, nil
 }
 
-// describe gives the columns of a table or query as rows.
-func (b *binder) describe(d *ast.Describe) (logical.Node, error) {
-	var r *relation
-	var err error
-	if d.Query != nil {
-		r, err = b.query(d.Query, nil)
-	} else {
-		r, err = b.table(d.Table, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var rows [][]string
-	for _, c := range r.columns {
-		if !c.shadowed {
-			rows = append(rows, []string{c.name, columnar.TypeName(c.DataType)})
-		}
-	}
-	return textRows([]string{"column_name", "column_type"}, rows), nil
-}
-
-// show lists the names of the catalog.
-func (b *binder) show(s *ast.Show) logical.Node {
-	names := b.p.Catalog.Names()
-	slices.SortFunc(names, func(x, y string) int { return strings.Compare(lower(x), lower(y)) })
-	var rows [][]string
-	for _, name := range names {
-		entry, _ := b.p.Catalog.Lookup(name)
-		kind := "TABLE"
-		if entry.View != nil {
-			kind = "VIEW"
-		} else if d, ok := entry.Stream.(*Declaration); ok && !d.IsTable {
-			kind = "STREAM"
-		}
-		if s.What == "TABLES" || s.What == kind+"S" {
-			rows = append(rows, []string{name, kind})
-		}
-	}
-	if s.What == "SINKS" {
-		for _, name := range b.p.Catalog.Sinks() {
-			rows = append(rows, []string{name, "SINK"})
-		}
-	}
-	return textRows([]string{"name", "kind"}, rows)
-}
-
 // textRows are rows of texts as a plan.
 func textRows(names []string, rows [][]string) logical.Node {
 	v := &logical.Values{Output: &logical.Schema{}}

@@ -35,7 +35,8 @@ func (e *env) outerName(n *ast.Name) expr.Expr {
 }
 
 // subquery binds a query and makes it free of columns of the query around it.
-func (e *env) subquery(n ast.Node, q *ast.Query) (*relation, *decorrelator, error) {
+// what of the decorrelator the caller can use decides how.
+func (e *env) subquery(n ast.Node, q *ast.Query, can joinable) (*relation, *decorrelator, error) {
 	r, err := e.b.query(q, e)
 	if err != nil {
 		return nil, nil, err
@@ -44,8 +45,41 @@ func (e *env) subquery(n ast.Node, q *ast.Query) (*relation, *decorrelator, erro
 	if _, ok := n.(*ast.Exists); ok {
 		r.node = withoutFree(r.node)
 	}
+	r.node = unsorted(r.node)
+	return e.decorrelated(n, r, can)
+}
+
+// joinable is how a subquery may be joined to the query around it.
+type joinable uint8
+
+const (
+	byConditions joinable = iota // any, of rows
+	byPairs                      // equalities, of a value
+	byRowPairs                   // equalities, of rows: none that are made where there are none
+)
+
+// decorrelated makes a relation free of columns of the query around it: by pulling its
+// conditions out where that is possible, else for each element of a domain.
+func (e *env) decorrelated(n ast.Node, r *relation, can joinable) (*relation, *decorrelator, error) {
 	d := &decorrelator{b: e.b, at: n}
-	if r.node, err = d.pull(r.node); err != nil {
+	node, err := d.pull(r.node)
+	if err == nil {
+		_, ok := d.pairs(node)
+		switch {
+		case can != byConditions && !ok:
+			err = d.unsupported("it must be found by equalities with the query around it")
+		case can == byRowPairs && d.empty != nil:
+			err = d.unsupported("it aggregates all its rows")
+		}
+	}
+	if err == nil {
+		r.node = node
+		return r, d, nil
+	}
+	if e.rel == nil || e.rel.node == nil {
+		return nil, nil, err
+	}
+	if r, err = d.perElement(r, e.rel.node, err); err != nil {
 		return nil, nil, err
 	}
 	return r, d, nil
@@ -76,17 +110,14 @@ func (e *env) scalarSubquery(n *ast.Subquery) (expr.Expr, error) {
 	if e.subs == nil {
 		return nil, e.b.unsupported(n, "a subquery in "+e.clause, "", "join it in FROM")
 	}
-	r, d, err := e.subquery(n, n.Query)
+	r, d, err := e.subquery(n, n.Query, byPairs)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.columns) != 1 {
 		return nil, e.b.errorf(n, "a subquery that stands for a value has one column, this one has %d", len(r.columns))
 	}
-	pairs, ok := d.pairs(r.node)
-	if !ok {
-		return nil, d.unsupported("a value must be found by equalities with the query around it")
-	}
+	pairs, _ := d.pairs(r.node)
 	s := &scalar{node: r.node, column: r.columns[0].Column, pairs: pairs, syntax: n}
 	most, always := oneRow(r.node)
 	switch {
@@ -169,17 +200,14 @@ func (e *env) exists(n *ast.Exists) (expr.Expr, error) {
 	if e.subs == nil {
 		return nil, e.b.unsupported(n, "EXISTS in "+e.clause, "", "make it a condition of WHERE")
 	}
-	r, d, err := e.subquery(n, n.Query)
+	r, d, err := e.subquery(n, n.Query, byPairs)
 	if err != nil {
 		return nil, err
 	}
 	if d.empty != nil {
 		return boolLiteral(true), nil // an aggregate of no rows is a row
 	}
-	pairs, ok := d.pairs(r.node)
-	if !ok {
-		return nil, d.unsupported("EXISTS inside an expression needs equalities with the query around it")
-	}
+	pairs, _ := d.pairs(r.node)
 	node := r.node
 	if len(pairs) == 0 {
 		node = logical.NewLimit(node, 1, 0)
@@ -192,8 +220,8 @@ func (e *env) exists(n *ast.Exists) (expr.Expr, error) {
 }
 
 // counted joins the numbers of rows of a subquery, and of rows with a value in its first
-// column, to the query around it: 0 where there are none.
-func (e *env) counted(n ast.Expr, node logical.Node, pairs []pair) (values, rows expr.Expr, err error) {
+// column, to the query around it: 0 where there are none. Beside them are more aggregates.
+func (e *env) counted(n ast.Expr, node logical.Node, pairs []pair, more ...expr.Named) (values, rows expr.Expr, err error) {
 	s := &scalar{node: node, pairs: pairs, syntax: n}
 	var aggs []expr.Named
 	for _, args := range [][]expr.Expr{{node.Schema().Columns[0]}, nil} {
@@ -203,7 +231,7 @@ func (e *env) counted(n ast.Expr, node logical.Node, pairs []pair) (values, rows
 		}
 		aggs = append(aggs, expr.As(a, a.String()))
 	}
-	s.group(aggs)
+	s.group(append(aggs, more...))
 	s.column = aggs[1].Column()
 	e.addScalar(s)
 	var out []expr.Expr
@@ -217,78 +245,6 @@ func (e *env) counted(n ast.Expr, node logical.Node, pairs []pair) (values, rows
 		out = append(out, x)
 	}
 	return out[0], out[1], nil
-}
-
-// inValue binds x IN (query) as a value: true where there is an equal row, null where a
-// null may be one, else false.
-func (e *env) inValue(n *ast.In) (expr.Expr, error) {
-	if e.subs == nil {
-		return nil, e.b.unsupported(n, "IN (query) in "+e.clause, "", "make it a condition of WHERE")
-	}
-	x, err := e.bind(n.X)
-	if err != nil {
-		return nil, err
-	}
-	r, d, err := e.subquery(n, n.Query)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.columns) != 1 {
-		return nil, e.b.errorf(n, "the query of IN has one column, this one has %d", len(r.columns))
-	}
-	pairs, ok := d.pairs(r.node)
-	if !ok || d.empty != nil {
-		return nil, d.unsupported("IN inside an expression needs equalities with the query around it")
-	}
-	args, err := e.meet([]expr.Expr{x, r.columns[0].Column}, []ast.Expr{n.X, n})
-	if err != nil {
-		return nil, err
-	}
-	eq, err := e.call(n, "=", args...)
-	if err != nil {
-		return nil, err
-	}
-	sides := eq.(*expr.Call).Args
-	fresh := logical.Refresh(r.node)
-	values, rows, err := e.counted(n, fresh, refreshed(pairs, r.node, fresh))
-	if err != nil {
-		return nil, err
-	}
-	there := expr.As(boolLiteral(true), "there")
-	s := &scalar{node: r.node, pairs: append(slices.Clone(pairs), pair{"=", sides[1], sides[0]}), syntax: n}
-	s.group(nil)
-	s.node = logical.NewProject(s.node, append(passAll(s.node), there))
-	s.column = there.Column()
-	e.addScalar(s)
-	marker := *s.column
-	marker.Null = true
-	return e.threeValued(n, &marker, x, values, rows)
-}
-
-// threeValued is what IN gives: found is null unless there is an equal row.
-func (e *env) threeValued(n *ast.In, found, x, values, rows expr.Expr) (expr.Expr, error) {
-	var err error
-	step := func(name string, args ...expr.Expr) expr.Expr {
-		var out expr.Expr
-		if err == nil {
-			out, err = e.call(n, name, args...)
-		}
-		return out
-	}
-	isFound := step("is_not_null", found)
-	none := step("=", rows, mustLiteral(int64(0)))
-	open := []expr.Expr{step("is_null", x), step("<", values, rows)}
-	if err != nil {
-		return nil, err
-	}
-	no := boolLiteral(false)
-	result, err := expr.NewCase(
-		[]expr.Expr{isFound, none, &expr.Logic{Op: expr.Or, Args: open}},
-		[]expr.Expr{boolLiteral(true), no, expr.CastTo(nullLiteral(), columnar.Boolean)}, no)
-	if err != nil || !n.Not {
-		return result, err
-	}
-	return e.call(n, "not", result)
 }
 
 // refreshed is pairs over the refreshed copy of a plan.

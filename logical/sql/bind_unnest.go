@@ -165,11 +165,7 @@ func columnOf(c *expr.Column, table string) column {
 }
 
 // joinGenerator binds L JOIN generator(…).
-func (b *binder) joinGenerator(n *ast.Join, f *ast.TableFunc, outer *env) (*relation, error) {
-	left, err := b.table(n.L, outer)
-	if err != nil {
-		return nil, err
-	}
+func (b *binder) joinGenerator(n *ast.Join, left *relation, f *ast.TableFunc, outer *env) (*relation, error) {
 	isTrue := n.On == nil
 	if v, ok := ast.Unparen(orTrue(n.On)).(*ast.Bool); ok && v.Value {
 		isTrue = true

@@ -3,6 +3,8 @@ package sql
 import (
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -67,7 +69,7 @@ func (d *decorrelator) pull(n logical.Node) (logical.Node, error) {
 		if freeColumns(x) {
 			return nil, d.unsupported("it is sorted by a column of the query around it")
 		}
-		return d.pull(x.Input) // its rows have no order for the query around it
+		return d.pullInput(x) // an aggregate above may take its rows in this order
 	case *logical.Join:
 		return d.pullJoin(x)
 	case *logical.AsofJoin:
@@ -286,13 +288,46 @@ func (d *decorrelator) pullAggregate(a *logical.Aggregate) (logical.Node, error)
 	if len(a.Keys) == 0 {
 		d.empty = map[expr.ID]expr.Expr{}
 		for _, n := range a.Aggs {
-			d.empty[n.ID] = expr.CastTo(nullLiteral(), n.Expr.Type())
-			if !n.Expr.Nullable() { // a count
-				d.empty[n.ID] = mustLiteral(int64(0))
-			}
+			d.empty[n.ID] = ofNoRows(n.Expr)
 		}
 	}
 	return logical.NewAggregate(in, keys, a.Aggs), nil
+}
+
+// ofNoRows is what an aggregate is of no rows: null mostly, 0 a count, [] a list.
+func ofNoRows(e expr.Expr) expr.Expr {
+	null := expr.CastTo(nullLiteral(), e.Type())
+	agg, ok := e.(*expr.Agg)
+	switch {
+	case !ok:
+		return null
+	case !agg.Nullable(): // a count
+		return mustLiteral(int64(0))
+	case agg.Signature.Overload.New == nil:
+		return null
+	}
+	acc, err := agg.Signature.Overload.New(memory.DefaultAllocator, agg.Signature.Args)
+	if err != nil {
+		return null
+	}
+	defer acc.Release()
+	acc.Resize(1)
+	value, err := acc.Result([]uint32{0})
+	if err != nil || value.IsNull(0) {
+		return null
+	}
+	return &expr.Literal{Value: value}
+}
+
+// unsorted drops the order of the rows of a subquery, which nothing sees.
+func unsorted(n logical.Node) logical.Node {
+	switch x := n.(type) {
+	case *logical.Sort:
+		return unsorted(x.Input)
+	case *logical.Project, *logical.Alias, *logical.Filter:
+		return x.WithChildren([]logical.Node{unsorted(x.Children()[0])})
+	}
+	return n
 }
 
 func (d *decorrelator) pullDistinct(x *logical.Distinct) (logical.Node, error) {
@@ -319,18 +354,9 @@ func (d *decorrelator) pullDistinct(x *logical.Distinct) (logical.Node, error) {
 
 // pullLimit numbers the rows that belong to one row of the query around it.
 func (d *decorrelator) pullLimit(l *logical.Limit) (logical.Node, error) {
-	o := &expr.Over{Func: "row_number", DataType: columnar.Int64, Frame: expr.WholePartition}
-	below := l.Input
-	if p, ok := below.(*logical.Project); ok && !freeColumns(p) {
-		if s, ok := p.Input.(*logical.Sort); ok && p.Schema().Has(expr.Columns(expr.All(s.Exprs()))...) {
-			below = s.WithChildren([]logical.Node{p.WithChildren([]logical.Node{s.Input})})
-		}
-	}
-	if s, ok := below.(*logical.Sort); ok && !freeColumns(s) {
-		for _, k := range s.Keys {
-			o.Order = append(o.Order, expr.Order{Expr: k.Expr, Descending: k.Descending, NullsFirst: k.NullsFirst})
-		}
-		below = s.Input
+	order, below := orderBelow(l)
+	if slices.ContainsFunc(order, func(o expr.Order) bool { return isFree(o.Expr, []logical.Node{below}) }) {
+		return nil, d.unsupported("it is sorted by a column of the query around it")
 	}
 	in, err := d.pull(below)
 	if err != nil {
@@ -340,11 +366,36 @@ func (d *decorrelator) pullLimit(l *logical.Limit) (logical.Node, error) {
 	if d.empty != nil || !ok {
 		return nil, d.unsupported("what its LIMIT leaves depends on more than equalities with the query around it")
 	}
+	var partition []expr.Expr
 	for _, p := range list {
-		o.Partition = append(o.Partition, p.inner)
+		partition = append(partition, p.inner)
 	}
+	return d.numbered(l, in, order, partition)
+}
+
+// orderBelow is the order in which a limit counts, and the plan without it.
+func orderBelow(l *logical.Limit) (order []expr.Order, below logical.Node) {
+	below = l.Input
+	if p, ok := below.(*logical.Project); ok {
+		if s, ok := p.Input.(*logical.Sort); ok && p.Schema().Has(expr.Columns(expr.All(s.Exprs()))...) {
+			below = s.WithChildren([]logical.Node{p.WithChildren([]logical.Node{s.Input})})
+		}
+	}
+	if s, ok := below.(*logical.Sort); ok {
+		for _, k := range s.Keys {
+			order = append(order, expr.Order{Expr: k.Expr, Descending: k.Descending, NullsFirst: k.NullsFirst})
+		}
+		below = s.Input
+	}
+	return order, below
+}
+
+// numbered is what a limit leaves of each partition.
+func (d *decorrelator) numbered(l *logical.Limit, in logical.Node, order []expr.Order, partition []expr.Expr) (logical.Node, error) {
+	o := &expr.Over{Func: "row_number", DataType: columnar.Int64, Frame: expr.WholePartition, Partition: partition, Order: order}
 	number := expr.As(o, "row_number")
 	var conds []expr.Expr
+	var err error
 	add := func(op string, n int64) {
 		var c expr.Expr
 		if err == nil {

@@ -84,6 +84,11 @@ func (p *parser) infix(from int, left ast.Expr, level int) ast.Expr {
 			return nil
 		}
 		p.advance()
+		if op.level == bindCompare && op.op != "<=>" {
+			if q := p.quantified(from, left, t); q != nil {
+				return q
+			}
+		}
 		right := p.exprAbove(op.level)
 		if op.op == "<=>" {
 			return &ast.IsDistinct{Span: p.span(from), L: left, R: right, Not: true}

@@ -285,14 +285,3 @@ func (p *parser) describe() ast.Statement {
 	d.Span = p.span(from)
 	return d
 }
-
-func (p *parser) show() ast.Statement {
-	from := p.advance().span.From
-	s := &ast.Show{}
-	if !p.isWord("TABLES", "STREAMS", "VIEWS", "SINKS") {
-		p.fail("TABLES", "STREAMS", "VIEWS", "SINKS")
-	}
-	s.What = p.advance().text
-	s.Span = p.span(from)
-	return s
-}

@@ -24,6 +24,8 @@ type Planner struct {
 	Bounded bool
 	// File is the name of the text, for errors; may be empty.
 	File string
+	// Settings gives what SHOW shows, in order; nil is none.
+	Settings func() []Setting
 	// Warn is told what is legal but probably not meant; nil drops it.
 	Warn func(text string)
 }
@@ -73,7 +75,7 @@ func (p *Planner) Plan(ctx context.Context, src string, stmt ast.Statement) (*Pl
 	case *ast.Describe:
 		out.Plan, err = b.describe(s)
 	case *ast.Show:
-		out.Plan = b.show(s)
+		out.Plan, err = b.show(s)
 	default:
 		err = fmt.Errorf("bug: unknown statement %T", stmt)
 	}

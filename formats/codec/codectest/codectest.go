@@ -29,6 +29,7 @@ type Scan struct {
 	SplitBytes int64
 	Declared   bool
 	Evolution  codec.Evolution
+	Rescued    string
 	Corrupt    int  // position of the corrupt column plus one; 0: none
 	Backwards  bool // open the last unit first
 	Hash       bool
@@ -75,7 +76,7 @@ func ReadMem(t testing.TB, mem memory.Allocator, f codec.Format, file codec.File
 	if s.Hash {
 		file.Hash = codec.NewContentHash(file.Size)
 	}
-	columns := codec.Columns{Schema: schema, Declared: s.Declared, Evolution: s.Evolution, CorruptColumn: s.Corrupt - 1}
+	columns := codec.Columns{Schema: schema, Declared: s.Declared, Evolution: s.Evolution, Rescued: s.Rescued, CorruptColumn: s.Corrupt - 1}
 	req := connector.ScanRequest{Columns: s.Columns, BatchRows: s.BatchRows, SplitBytes: s.SplitBytes, Mem: mem, Stats: s.Stats}
 	units, err := f.Units(ctx, file, columns, req)
 	if err != nil {

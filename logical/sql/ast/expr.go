@@ -129,6 +129,18 @@ type In struct {
 	Query *Query
 }
 
+// Quantified is X Op ANY (Query), or ALL, or of the elements of Array when Query is nil.
+// SOME is ANY.
+type Quantified struct {
+	Span
+	X     Expr
+	Op    string // = <> < <= > >=
+	All   bool
+	Query *Query
+	Array Expr
+	OpPos int // offset of the operator
+}
+
 // Like is X [NOT] LIKE, ILIKE, RLIKE or SIMILAR TO Pattern [ESCAPE Escape].
 type Like struct {
 	Span
@@ -362,6 +374,7 @@ func (*Is) expr()           {}
 func (*IsDistinct) expr()   {}
 func (*Between) expr()      {}
 func (*In) expr()           {}
+func (*Quantified) expr()   {}
 func (*Like) expr()         {}
 func (*Exists) expr()       {}
 func (*Subquery) expr()     {}

@@ -168,6 +168,22 @@ func (n *In) print(p *printer) {
 	p.put(")")
 }
 
+func (n *Quantified) print(p *printer) {
+	p.put(n.X, " ", n.Op, [...]string{" ANY (", " ALL ("}[btoi(n.All)])
+	if n.Query != nil {
+		p.put(n.Query, ")")
+	} else {
+		p.put(n.Array, ")")
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func (n *Like) print(p *printer) {
 	p.put(n.X, not(n.Not), " ", n.Op, " ", n.Pattern)
 	if n.Escape != nil {

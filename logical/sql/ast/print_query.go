@@ -233,4 +233,14 @@ func (n *Describe) print(p *printer) {
 	p.put(n.Table)
 }
 
-func (n *Show) print(p *printer) { p.put("SHOW ", n.What) }
+func (n *Show) print(p *printer) {
+	p.put("SHOW ", n.What)
+	switch {
+	case n.Table != nil:
+		p.put(" FROM ", n.Table)
+	case n.Like != nil:
+		p.put(" LIKE ", n.Like)
+	case n.Name != nil:
+		p.put(n.Name)
+	}
+}

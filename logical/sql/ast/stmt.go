@@ -87,10 +87,14 @@ type Describe struct {
 	Query *Query
 }
 
-// Show is SHOW TABLES, STREAMS, VIEWS or SINKS.
+// Show is SHOW TABLES, STREAMS, VIEWS, SINKS, FUNCTIONS [LIKE …], SETTINGS, COLUMNS FROM a
+// table, or the name of a setting.
 type Show struct {
 	Span
-	What string // upper case, plural
+	What  string    // upper case, plural; empty for a setting
+	Like  *String   // of FUNCTIONS, nil if not given
+	Table TableExpr // of COLUMNS
+	Name  *Ident    // of a setting
 }
 
 func (*QueryStmt) statement() {}

@@ -59,7 +59,11 @@ func (f *TypeField) children(func(Node))       {}
 func (n *QueryStmt) children(visit func(Node)) { visit(n.Query) }
 func (n *Explain) children(visit func(Node))   { visit(n.Stmt) }
 func (n *Set) children(visit func(Node))       { maybe(n.Value, visit) }
-func (n *Show) children(func(Node))            {}
+func (n *Show) children(visit func(Node)) {
+	if n.Table != nil {
+		visit(n.Table)
+	}
+}
 func (n *Option) children(visit func(Node))    { visit(n.Value) }
 func (n *Insert) children(visit func(Node))    { visit(n.Query) }
 func (a *Alias) children(func(Node))           {}
@@ -101,6 +105,14 @@ func (n *Between) children(visit func(Node)) {
 func (n *In) children(visit func(Node)) {
 	visit(n.X)
 	each(n.List, visit)
+	if n.Query != nil {
+		visit(n.Query)
+	}
+}
+
+func (n *Quantified) children(visit func(Node)) {
+	visit(n.X)
+	maybe(n.Array, visit)
 	if n.Query != nil {
 		visit(n.Query)
 	}

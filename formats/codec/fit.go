@@ -1,7 +1,8 @@
-package ipc
+package codec
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -11,15 +12,15 @@ import (
 	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
-// canFit says why values of type have cannot be given as type want, which must hold them
+// CanFit says why values of type have cannot be given as type want, which must hold them
 // all. Fields of structs are found by name; one that is absent is null.
-func canFit(have, want arrow.DataType) error {
+func CanFit(have, want arrow.DataType) error {
 	switch h := have.(type) {
 	case *arrow.StructType:
 		if w, ok := want.(*arrow.StructType); ok {
 			for _, f := range w.Fields() {
 				if i := fieldNamed(h, f.Name); i >= 0 {
-					if err := canFit(h.Field(i).Type, f.Type); err != nil {
+					if err := CanFit(h.Field(i).Type, f.Type); err != nil {
 						return fmt.Errorf("%s: %w", f.Name, err)
 					}
 				}
@@ -28,14 +29,14 @@ func canFit(have, want arrow.DataType) error {
 		}
 	case *arrow.ListType:
 		if w, ok := want.(*arrow.ListType); ok {
-			return canFit(h.Elem(), w.Elem())
+			return CanFit(h.Elem(), w.Elem())
 		}
 	case *arrow.MapType:
 		if w, ok := want.(*arrow.MapType); ok {
-			if err := canFit(h.KeyType(), w.KeyType()); err != nil {
+			if err := CanFit(h.KeyType(), w.KeyType()); err != nil {
 				return err
 			}
-			return canFit(h.ItemType(), w.ItemType())
+			return CanFit(h.ItemType(), w.ItemType())
 		}
 	default:
 		if arrow.TypeEqual(have, want) || have.ID() == arrow.NULL || isBytes(have) && isBytes(want) {
@@ -55,63 +56,78 @@ func fieldNamed(s *arrow.StructType, name string) int {
 	return i
 }
 
-// fit gives a as type want, where canFit allows it. The caller releases both.
-func fit(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+// Fit gives a, which begins at the first row of its buffers, as type want, where CanFit
+// allows it. The caller releases both.
+func Fit(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	return fitter{mem: mem}.fit(a, want)
+}
+
+// FitParts is Fit where CanFit does not allow it: what does not fit is null.
+func FitParts(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	return fitter{mem, true}.fit(a, want)
+}
+
+type fitter struct {
+	mem   memory.Allocator
+	parts bool // what does not fit is null
+}
+
+func (t fitter) fit(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	have := a.DataType()
 	switch {
 	case arrow.TypeEqual(have, want):
 		a.Retain()
 		return a, nil
 	case have.ID() == arrow.NULL:
-		return columnar.Nulls(mem, want, a.Len()), nil
+		return columnar.Nulls(t.mem, want, a.Len()), nil
 	case isBytes(have) && isBytes(want):
-		return fitBytes(a, want)
+		return t.fitBytes(a, want)
+	case t.parts && (have.ID() != want.ID() || !columnar.IsNested(have)) && CanFit(have, want) != nil:
+		return columnar.Nulls(t.mem, want, a.Len()), nil
 	}
 	switch w := want.(type) {
 	case *arrow.StructType:
-		return fitStruct(mem, a.(*array.Struct), w)
+		return t.fitStruct(a.(*array.Struct), w)
 	case *arrow.ListType:
-		l := a.(*array.List)
-		return fitElements(mem, a, l.ListValues(), w, w.Elem())
+		return t.fitElements(a, a.(*array.List).ListValues(), w, w.Elem())
 	case *arrow.MapType:
-		m := a.(*array.Map)
-		return fitElements(mem, a, m.ListValues(), w, w.Elem())
+		if t.parts && CanFit(have.(*arrow.MapType).KeyType(), w.KeyType()) != nil {
+			return columnar.Nulls(t.mem, want, a.Len()), nil // a key is never null
+		}
+		return t.fitElements(a, a.(*array.Map).ListValues(), w, w.Elem())
 	}
-	return kernel.Cast(mem, a, want, kernel.CastOptions{})
+	return kernel.Cast(t.mem, a, want, kernel.CastOptions{})
 }
 
-func fitBytes(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+func (t fitter) fitBytes(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	if b, ok := a.(*array.Binary); ok {
+		for i := range b.Len() {
+			if b.IsValid(i) && !utf8.Valid(b.Value(i)) {
+				return nil, fmt.Errorf("the text of row %d of a batch is not UTF-8", i+1)
+			}
+		}
+	}
 	d := a.Data()
 	data := array.NewData(want, d.Len(), d.Buffers(), nil, a.NullN(), d.Offset())
 	defer data.Release()
-	if s, ok := a.(*array.Binary); ok && a.Len() > 0 {
-		offsets := s.ValueOffsets()
-		var err error
-		if a.NullN() == 0 {
-			err = checkText(offsets, d.Buffers()[2].Bytes(), nil)
-		} else {
-			err = checkText(offsets, d.Buffers()[2].Bytes(), d.Buffers()[0])
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 	return array.MakeFromData(data), nil
 }
 
 // fitStruct finds the fields of want by their names.
-func fitStruct(mem memory.Allocator, s *array.Struct, want *arrow.StructType) (arrow.Array, error) {
+func (t fitter) fitStruct(s *array.Struct, want *arrow.StructType) (arrow.Array, error) {
 	fields := make([]arrow.Array, 0, want.NumFields())
 	have := s.DataType().(*arrow.StructType)
 	for _, f := range want.Fields() {
 		i := fieldNamed(have, f.Name)
 		if i < 0 {
-			fields = append(fields, columnar.Nulls(mem, f.Type, s.Len()))
+			fields = append(fields, columnar.Nulls(t.mem, f.Type, s.Len()))
 			continue
 		}
-		c, err := fit(mem, s.Field(i), f.Type)
+		c, err := t.fit(s.Field(i), f.Type)
 		if err != nil {
-			releaseArrays(fields)
+			for _, done := range fields {
+				done.Release()
+			}
 			return nil, err
 		}
 		fields = append(fields, c)
@@ -131,8 +147,8 @@ func validityOf(a arrow.Array) *memory.Buffer {
 }
 
 // fitElements gives the elements of an ARRAY or the entries of a MAP another type.
-func fitElements(mem memory.Allocator, a, elements arrow.Array, want arrow.DataType, elem arrow.DataType) (arrow.Array, error) {
-	child, err := fit(mem, elements, elem)
+func (t fitter) fitElements(a, elements arrow.Array, want arrow.DataType, elem arrow.DataType) (arrow.Array, error) {
+	child, err := t.fit(elements, elem)
 	if err != nil {
 		return nil, err
 	}

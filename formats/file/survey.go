@@ -1,0 +1,72 @@
+package file
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+)
+
+// survey keeps, of a listing that may be of a million files, those that tell what a stream
+// is to know before it begins: which formats the names speak of, which columns their
+// folders and the first of them have.
+type survey struct {
+	formats Formats
+	one     bool // the format is known: names do not tell
+	groups  map[string]*surveyed
+}
+
+// surveyed is the first files of one format.
+type surveyed struct {
+	first   []foundFile // whatever they hold
+	filled  []foundFile // with something in them
+	folders map[string]foundFile
+}
+
+// survey lists the files that tell, sorted.
+func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
+	s := &survey{formats: p.formats, one: p.o.spec.Name != "" || p.o.options.Format != "", groups: map[string]*surveyed{}}
+	err := p.o.lister.list(ctx, visitor{found: s.found})
+	var files []foundFile
+	for _, g := range s.groups {
+		files = slices.Concat(files, g.first, g.filled)
+		for _, f := range g.folders {
+			files = append(files, f)
+		}
+	}
+	slices.SortFunc(files, compareFiles)
+	return slices.CompactFunc(files, func(a, b foundFile) bool { return a.rel == b.rel }), err
+}
+
+func (s *survey) found(f foundFile) error {
+	name := ""
+	if !s.one {
+		if format, _, ok := s.formats.byExtension(f.rel); ok {
+			name = format.Name
+		}
+	}
+	g := s.groups[name]
+	if g == nil {
+		g = &surveyed{folders: map[string]foundFile{}}
+		s.groups[name] = g
+	}
+	g.first = keepFirst(g.first, f)
+	if f.Size > 0 {
+		g.filled = keepFirst(g.filled, f)
+	}
+	dir := path.Dir(f.rel)
+	if old, known := g.folders[dir]; strings.Contains(dir, "=") && (!known || compareFiles(f, old) < 0) {
+		g.folders[strings.Clone(dir)] = f
+	}
+	return nil
+}
+
+// keepFirst keeps the first sampleFiles files of those it was given, in order.
+func keepFirst(first []foundFile, f foundFile) []foundFile {
+	if len(first) == sampleFiles && compareFiles(f, first[sampleFiles-1]) > 0 {
+		return first
+	}
+	at, _ := slices.BinarySearchFunc(first, f, compareFiles)
+	first = slices.Insert(first, at, f)
+	return first[:min(len(first), sampleFiles)]
+}
