@@ -157,7 +157,7 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 	}
 	j := &job{session: sc.s, name: sink.Name}
 	if err := j.configure(sink, sc.o); err != nil {
-		return err
+		return sc.place(in, err)
 	}
 	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
 	in.checkpoint = checkpointDir(j.checkpoint, j.options["path"])

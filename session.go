@@ -369,6 +369,7 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if out.physical, err = physical.NewPlanner(stateful.PlanBoundedGroups).Plan(out.optimized); err != nil {
 		return nil, nil, err
 	}
+	out.physical = physical.Share(out.physical)
 	return out.physical, out, nil
 }
 

@@ -3,6 +3,8 @@
 //
 //	go run ./bench gen -data h2o -rows 10000000 -format parquet -out DIR
 //	go run ./bench run -suite nexmark,latency -tidemill BINARY
+//	go run ./bench report -as DATE-COMMIT REPORT.json …
+//	go run ./bench profile
 package main
 
 import (
@@ -29,7 +31,7 @@ func main() {
 	}
 }
 
-const synopsis = "usage: bench run [-suite …] [flags], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
+const synopsis = "usage: bench run [-suite …] [flags], or bench profile [flags], or bench report [-as DATE-COMMIT FILE.json …], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	switch {
@@ -37,6 +39,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return makeData(args, out)
 	case len(args) > 0 && args[0] == "run":
 		return runSuites(ctx, args[1:], out)
+	case len(args) > 0 && args[0] == "report":
+		return makeReport(args[1:], out)
+	case len(args) > 0 && args[0] == "profile":
+		return makeProfile(ctx, args[1:], out)
 	}
 	return errors.New(synopsis)
 }

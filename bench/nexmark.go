@@ -156,5 +156,5 @@ func (s *suites) runJob(ctx context.Context, work, text string) (harness.Measure
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		return harness.Measurement{}, err
 	}
-	return harness.Tidemill(ctx, s.tidemill, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", s.threads), job)
+	return s.measured(ctx, "run", "--progress", "jsonl", "--set", fmt.Sprintf("threads=%d", s.threads), job)
 }

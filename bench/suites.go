@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidemill/tidemill/bench/gen"
 	"github.com/tidemill/tidemill/bench/harness"
 	"github.com/tidemill/tidemill/internal/vfs"
 )
@@ -21,9 +22,10 @@ type suites struct {
 	events, rows                int64
 	files, threads, n           int
 
-	fs     vfs.FS
-	report *harness.Report
-	log    io.Writer
+	fs       vfs.FS
+	report   *harness.Report
+	log      io.Writer
+	profiles string // the directory that gets a profile of each run, if any
 }
 
 // suite is a named set of measurements, the columns of its table, and the one that is
@@ -103,4 +105,30 @@ func (s *suites) once(dir string, fill func() error) error {
 		return err
 	}
 	return vfs.WriteAtomic(s.fs, dir+"/_done", nil)
+}
+
+// measured runs the binary.
+func (s *suites) measured(ctx context.Context, args ...string) (harness.Measurement, error) {
+	if s.profiles != "" {
+		f, err := os.CreateTemp(s.profiles, "run-")
+		if err != nil {
+			return harness.Measurement{}, err
+		}
+		if err := f.Close(); err != nil {
+			return harness.Measurement{}, err
+		}
+		args = append([]string{"--cpu-profile", f.Name()}, args...)
+	}
+	return harness.Tidemill(ctx, s.tidemill, args...)
+}
+
+// table makes a file of rows unless it is there.
+func (s *suites) table(file, format string, d *gen.Data) error {
+	if _, err := s.fs.Stat(file); err == nil {
+		return nil
+	}
+	if err := gen.Write(s.fs, file+".tmp", format, d); err != nil {
+		return err
+	}
+	return s.fs.Rename(file+".tmp", file)
 }

@@ -56,4 +56,12 @@ func TestSuites(t *testing.T) {
 	if r := report("-suite", "latency,recovery", "-files", "20", "-rows", "1", "-only", "filter, trigger"); len(r.Results) == 0 || r.Results[0].Values["batches"].Number != 10 {
 		t.Errorf("%+v", r.Results)
 	}
+	profile := filepath.Join(dir, "merged.pgo")
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"profile", "-tidemill", binary, "-dir", dir, "-rows", "1000", "-events", "1000", "-out", profile}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(profile); err != nil || info.Size() == 0 {
+		t.Errorf("%v, %v", info, err)
+	}
 }

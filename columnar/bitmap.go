@@ -1,6 +1,9 @@
 package columnar
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Bitmap marks rows, least significant bit first as in Arrow. A nil *Bitmap marks
 // every row. It is plain memory: nothing to release, not safe for concurrent use.
@@ -102,11 +105,15 @@ func (b *Bitmap) SetBits(raw []byte, offset int) {
 
 // Indices appends the numbers of the marked rows to rows.
 func (b *Bitmap) Indices(rows []int32) []int32 {
+	at := len(rows)
+	rows = slices.Grow(rows, b.Count())
+	rows = rows[:cap(rows)]
 	for w, word := range b.words {
 		for word != 0 {
-			rows = append(rows, int32(w<<6+bits.TrailingZeros64(word)))
+			rows[at] = int32(w<<6 + bits.TrailingZeros64(word))
 			word &= word - 1
+			at++
 		}
 	}
-	return rows
+	return rows[:at]
 }

@@ -166,7 +166,7 @@ func goFloat(v any) (float64, bool) {
 func goDecimal(v any, t *arrow.Decimal128Type) (decimal128.Num, bool) {
 	switch x := v.(type) {
 	case decimal128.Num:
-		return x, x.FitsInPrecision(t.Precision)
+		return x, FitsPrecision(x, t.Precision)
 	case string:
 		return ParseDecimal(x, t.Precision, t.Scale)
 	case float64, float32:

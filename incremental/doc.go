@@ -27,6 +27,14 @@
 //  6. Give back. Each source may discard what batch N-1 read, state files are joined into
 //     snapshots, old batches folded into history; the progress report goes out.
 //
+// The steps of two batches overlap where that can be seen neither on disk nor in the
+// output. The state of a batch is saved (step 3) while the sink ends what it stages (step
+// 2). And where the trigger lets batch N+1 follow at once, and a source knows that there is
+// data for it, it sets out (ahead.go) before batch N is prepared, published and committed:
+// its sources' entries are written, and its operators work, in memory. Nothing of it is
+// staged or saved before offsets/N+1, which comes after commits/N. If batch N fails there,
+// or the query is stopped, batch N+1 is forgotten; its entries are adopted.
+//
 // Errors of the device in steps 2 and 3 are tried again, up to maxAttempts. Any other
 // error ends the query; the next start recovers.
 //
@@ -58,6 +66,7 @@
 //
 //	query.go, loop.go        Query: start, stop, status · triggers
 //	construct.go, run.go     a batch: steps 1 · 2 to 6
+//	ahead.go                 the next batch, begun early
 //	recover.go               where a start goes on
 //	replay.go                logged batches again, for verify and replay
 //	execution.go             IncrementalExecution: what a query keeps over its batches

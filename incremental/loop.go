@@ -28,8 +28,8 @@ type streamExecution struct {
 	withdrawals    int  // how often in a row a batch was planned anew
 	lastStart      time.Time
 	growth         *growthWatch
-	eager          bool        // the next batch may follow at once
-	begun          *begunBatch // nil: it has not set out
+	eager          bool          // the next batch may follow at once
+	begun          *begunBatch   // nil: it has not set out
 	wake           chan struct{} // has one while a source may have something new
 }
 
@@ -98,6 +98,9 @@ func (x *streamExecution) loop(ctx context.Context) error {
 func (x *streamExecution) runOnce(ctx context.Context) error {
 	for _, s := range x.sources {
 		s.limit = connector.Limit{}
+		if _, err := s.source.Target(ctx); err != nil { // all that is there, or nothing
+			return err
+		}
 	}
 	evict, err := x.wantsEvictionBatch(ctx)
 	if err != nil {

@@ -124,6 +124,35 @@ func TestAvailableNow(t *testing.T) {
 	wantEvents(t, r.run(t), "started test", "batch 3 in=1", "batch 4 in=0", "terminated false")
 }
 
+// A stop between batches forgets the one that had set out already; the next start reads
+// each file once.
+func TestStopForgetsBegun(t *testing.T) {
+	t.Parallel()
+	r := newRunning(t, plainStream, `SELECT n FROM t`, connector.Append, incremental.Trigger{Kind: incremental.AvailableNow})
+	for i := 1; i <= 3; i++ {
+		r.write(t, fmt.Sprint(i), i, i)
+	}
+	running := make(chan *incremental.Query, 1)
+	progress := r.cfg.Listener.Progress
+	r.cfg.Listener.Progress = func(p incremental.Progress) {
+		progress(p)
+		if p.BatchID == 0 {
+			(<-running).RequestStop()
+		}
+	}
+	q := r.start(t)
+	running <- q
+	if err := q.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantEvents(t, r.events.all(), "started test", "batch 0 in=1", "terminated false")
+	wantEvents(t, r.run(t), "started test", "batch 1 in=1", "batch 2 in=1", "terminated false")
+	out, err := r.w.Output(t.Context())
+	if want := "n:bigint\n1\n2\n3\n"; out != want || err != nil {
+		t.Errorf("the output is %q, %v", out, err)
+	}
+}
+
 // Once runs one batch over everything, limits ignored, and no closing batch; a pending
 // one runs first and does not stand for it.
 func TestOnce(t *testing.T) {

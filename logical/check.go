@@ -2,6 +2,7 @@ package logical
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemill/tidemill/logical/connector"
@@ -59,7 +60,11 @@ func check(n Node, mode connector.OutputMode, up above) error {
 			below = up.under(aggregation)
 		}
 	case *Sort:
-		if mode != connector.Complete || !hasStreamingAggregate(x.Input) {
+		switch {
+		case up.aggregate:
+			err = &UnsupportedError{What: "ORDER BY inside or below an aggregate on a stream", Reason: "the rows of a group arrive over many batches, in whatever order",
+				Remedy: "collect the values with what orders them, array_sort(collect_list(struct(ts, x))), or aggregate in a query over the output"}
+		case mode != connector.Complete || !hasStreamingAggregate(x.Input):
 			err = &UnsupportedError{What: "ORDER BY on a stream", Reason: "a stream has no end after which it could be sorted",
 				Remedy: "sort what reads the output, or aggregate and use output_mode = 'complete'"}
 		}
@@ -261,6 +266,10 @@ func origin(n Node, id expr.ID) expr.ID {
 
 func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
 	if d.On == nil && !d.WithinWatermark {
+		if _, _, closes := ClosingKey(NewAggregate(d.Input, passAll(d.Input.Schema()), nil)); mode == connector.Append && !closes {
+			return &UnsupportedError{What: "SELECT DISTINCT in output mode append", Reason: "it is an aggregate by all its columns, and without a watermark on one of them no row is ever finished",
+				Remedy: "SELECT DISTINCT ON (columns) … sends the first row of each key at once, and with WITHIN WATERMARK forgets it in time; or use output_mode = 'update' or 'complete'"}
+		}
 		return checkAggregate(NewAggregate(d.Input, passAll(d.Input.Schema()), nil), mode, up)
 	}
 	if mode == connector.Complete && !up.aggregate {
@@ -327,15 +336,53 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 			return refuse("its condition is another whenever it is computed", "compute the random value in a column of one side, in a subquery")
 		}
 		if l, r := JoinBounds(j); waitsForEver(j.Kind, l != nil, r != nil) {
-			return refuse("without a bound in time no row is ever known to have no match",
-				"join on a column with a WATERMARK, or add a range such as l.ts BETWEEN r.ts - INTERVAL '1 hour' AND r.ts")
+			reason := "without a bound in time no row is ever known to have no match"
+			if j.Kind == SemiJoin {
+				reason = "without a bound in time a row must be kept for ever, in case it finds a match"
+			}
+			return refuse(reason, boundRemedy(j))
 		}
 	case left && (j.Kind == RightJoin || j.Kind == FullJoin):
 		return refuse("the table's unmatched rows are never final", "use a left or inner join")
+	case right && j.Kind == SemiJoin: // IN, EXISTS
+		return refuse("rows of the table belong to no batch in which they could be sent", "put the stream on the left, or join them and keep one row of each: SELECT DISTINCT ON (key) …")
+	case right && j.Kind == AntiJoin: // NOT IN, NOT EXISTS
+		return refuse("every later row of the stream could change the result", "put the stream on the left, or compute it in a query over the output")
 	case right && j.Kind != RightJoin && j.Kind != InnerJoin && j.Kind != CrossJoin:
 		return refuse("the table's unmatched rows are never final", "put the stream on the left, or use a right or inner join")
 	}
 	return nil
+}
+
+// boundRemedy says what would bound a join of streams: first of all a watermark on the side
+// by whose progress the other one's rows are known to be past.
+func boundRemedy(j *Join) string {
+	const bound = "join on a column with a WATERMARK, or add a range such as l.ts BETWEEN r.ts - INTERVAL '1 hour' AND r.ts"
+	var bare []string
+	for _, s := range []struct {
+		node   Node
+		needed bool
+	}{{j.Left, j.Kind == RightJoin || j.Kind == FullJoin}, {j.Right, j.Kind != RightJoin}} {
+		if s.needed && len(EventTimes(s.node)) == 0 {
+			bare = append(bare, streamNames(s.node)...)
+		}
+	}
+	if len(bare) == 0 {
+		return bound
+	}
+	return "declare a WATERMARK in CREATE STREAM of " + strings.Join(bare, " and ") + ", and " + bound
+}
+
+// streamNames are the names of the streams that n reads.
+func streamNames(n Node) []string {
+	var names []string
+	Walk(n, func(x Node) bool {
+		if s, ok := x.(*StreamScan); ok && !slices.Contains(names, s.Stream.Name) {
+			names = append(names, s.Stream.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // checkAsofJoin asks for a right side that is known whole.

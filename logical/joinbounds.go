@@ -153,13 +153,14 @@ func timeRanges(e expr.Expr, left, right *Schema) []timeRange {
 		return nil
 	}
 	if l.sign < 0 {
-		op, f.plus = turnedAround[op], -f.plus
+		op, f.plus, f.months = turnedAround[op], -f.plus, -f.months
 	}
 	// left - right + plus, compared with zero.
-	x := timeRange{left: l.time, right: r.time, strict: op == "<" || op == ">", days: f.days}
+	x := timeRange{left: l.time, right: r.time, strict: (op == "<" || op == ">") && f.months == 0, days: f.days}
 	leftLater, rightLater := x, x
-	leftLater.leftLater, leftLater.plus = true, f.plus
-	rightLater.plus = -f.plus
+	leftLater.leftLater, leftLater.plus = true, f.longest()
+	f.plus, f.months = -f.plus, -f.months
+	rightLater.plus = f.longest()
 	switch op {
 	case ">", ">=":
 		return []timeRange{leftLater}
@@ -193,9 +194,20 @@ var (
 
 // linear is a sum of times, each with a factor, and a constant length.
 type linear struct {
-	terms []timeTerm
-	plus  int64 // microseconds
-	days  bool  // plus counts days
+	terms  []timeTerm
+	plus   int64 // microseconds
+	months int64
+	days   bool // plus counts days
+}
+
+// longest is the greatest length that plus and the months can have, in microseconds: a
+// month added has 31 days at most, one taken away 28 at least.
+func (f *linear) longest() int64 {
+	days := int64(31)
+	if f.months < 0 {
+		days = 28
+	}
+	return f.plus + f.months*days*columnar.MicrosPerDay
 }
 
 type timeTerm struct {
@@ -240,14 +252,21 @@ func (f *linear) add(e expr.Expr, sign int64) bool {
 	return true
 }
 
-// addLength adds an INTERVAL of fixed length.
+// maxMonths keeps the length of an interval within what a TIMESTAMP can hold.
+const maxMonths = 12 * 100_000
+
+// addLength adds an INTERVAL.
 func (f *linear) addLength(l *expr.Literal, times int64) bool {
 	v, ok := l.Value.(*array.MonthDayNanoInterval)
-	if !ok || l.IsNull() || v.Value(0).Months != 0 {
+	if !ok || l.IsNull() {
+		return false
+	}
+	f.months += times * int64(v.Value(0).Months)
+	if f.months < -maxMonths || f.months > maxMonths {
 		return false
 	}
 	f.plus += times * (int64(v.Value(0).Days)*columnar.MicrosPerDay + v.Value(0).Nanoseconds/1000)
-	f.days = f.days || v.Value(0).Days != 0
+	f.days = f.days || v.Value(0).Days != 0 || v.Value(0).Months != 0
 	return true
 }
 

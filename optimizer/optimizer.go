@@ -24,7 +24,7 @@ func New(env *function.Env, disable ...string) (*Optimizer, error) {
 	o := &Optimizer{batches: []Batch{
 		{Name: "normalize", Max: maxPasses, Rules: []Rule{
 			EliminateAlias, EliminateWatermark, FoldConstants(env), Simplify, UnwrapCasts, RewriteDistinct,
-			MergeFilters, MergeProjects, ReduceOuterJoin(env), PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK,
+			MergeFilters, MergeProjects, ReduceOuterJoin(env), PushFilter, JoinConditions, EliminateEmpty, PushLimit, TopK, PushAggregate,
 		}},
 		// Once down a chain of joins and once up; what arrives on the way goes down to the scans.
 		{Name: "transfer", Max: 1, Rules: []Rule{DerivePredicates, PushFilter, TransferPredicates, PushFilter, TransferPredicates, PushFilter, MergeFilters}},

@@ -34,7 +34,8 @@ type ExecContext struct {
 	// ScanStats gives the counters of a scan; nil, or returning nil, counts nothing.
 	ScanStats func(s *Scan) *connector.ScanStats
 
-	keys *keyScope // what is being opened is in the probe side of these joins
+	keys   *keyScope   // what is being opened is in the probe side of these joins
+	shared *sharedRuns // of this run; set by Run
 }
 
 func (ec *ExecContext) batchRows() int {

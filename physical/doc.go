@@ -20,6 +20,13 @@
 // (first, last) the plan below carries the hidden column columnar.OrdinalName, last in
 // the schema (Planner.PlanOrdinal).
 //
+// # Advice
+//
+// Two operators only leave out rows that cannot matter above, and may leave out fewer: a
+// KeyFilter (or a Scan's Keys) those that meet nothing in a HashJoin, whose build side is
+// complete before its probe side is read; PartitionTop those behind the ranks that a filter
+// asks for. What is above them decides as if they were not there.
+//
 // # Memory
 //
 // Batches between operators may have dictionary-encoded text; Run gives plain ones.

@@ -159,6 +159,18 @@ func TestOperators(t *testing.T) {
 		"aggregate by many keys": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
 			return aggregate(t, in[0], true, []expr.Term{col("s"), col("k"), col("b"), col("d"), col("f")}, []expr.Term{fn("count").As("n").Filter(col("k").Gt(lit(0))).As("p")})
 		}},
+		"aggregate of all values": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
+			return aggregate(t, in[0], false, []expr.Term{col("k")}, []expr.Term{fn("median", col("f")).As("m"), fn("count").As("n"), fn("percentile", col("i"), lit(0.9)).As("p"), fn("mode", col("s")).As("o")})
+		}},
+		"aggregate of lists": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
+			spec := in[0].(*physical.Scan).Spec()
+			spec.Ordinal = true
+			scan := must[*physical.Scan](t)(physical.NewScan(spec))
+			return aggregate(t, scan, false, []expr.Term{col("k")}, []expr.Term{fn("collect_list", col("s")).As("l"), fn("median", col("f")).As("m"), fn("listagg", col("s"), lit(",")).As("t")})
+		}},
+		"global aggregate of all values": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
+			return aggregate(t, in[0], false, nil, []expr.Term{fn("median", col("f")).As("m"), fn("mad", col("k")).As("d")})
+		}},
 		"global aggregate": {Schema: wide, Ordered: true, Plan: func(t testing.TB, in plans) physical.Plan {
 			return aggregate(t, in[0], false, nil, []expr.Term{fn("count").As("n"), fn("max", col("k")).As("m"), fn("sum", col("d")).As("sd")})
 		}},

@@ -360,9 +360,13 @@ func TestManyGroups(t *testing.T) {
 	for _, groups := range []int{1000, 150_000, 400_000} {
 		const rows = 420_000
 		in := numbers(t, rows, groups)
+		aggs := []expr.Term{fn("count").As("n"), fn("sum", col("i")).As("si"), fn("min", col("i")).As("mi")}
 		for _, ordered := range []bool{false, true} {
-			for _, parallel := range []int{1, 3} {
-				p := aggregate(t, physicaltest.Scan(t, in), ordered, []expr.Term{col("s"), col("g")}, []expr.Term{fn("count").As("n"), fn("sum", col("i")).As("si"), fn("min", col("i")).As("mi")})
+			for _, parallel := range []int{1, 3, 4} {
+				if parallel == 4 {
+					aggs = append(aggs[:3], fn("median", col("i")).As("m")) // holds all values
+				}
+				p := aggregate(t, physicaltest.Scan(t, in), ordered, []expr.Term{col("s"), col("g")}, aggs)
 				out, err := physical.Collect(context.Background(), p, &physical.ExecContext{Mem: columnar.NewPool(), Parallel: parallel})
 				if err != nil {
 					t.Fatal(err)

@@ -13,7 +13,9 @@ import (
 // Run opens p and returns its rows as one Reader, in order, plain (no dictionaries)
 // and without hidden columns. ec must live until the Reader is closed.
 func Run(ctx context.Context, p Plan, ec *ExecContext) (columnar.Reader, error) {
-	in, err := OpenOne(ctx, ec, p)
+	run := *ec
+	run.shared = &sharedRuns{runs: map[int]*sharedRun{}}
+	in, err := OpenOne(ctx, &run, p)
 	if err != nil {
 		return nil, err
 	}

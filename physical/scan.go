@@ -27,6 +27,7 @@ type ScanSpec struct {
 	Name   string        // for EXPLAIN and errors
 	Schema *arrow.Schema // all columns of the table or stream
 	Units  UnitSource
+	Table  connector.Table // that Units are of, where it is one; to tell scans apart
 	// Columns are the positions in Schema to give, in order; nil is all.
 	Columns []int
 	// Filters are conditions over positions of Schema; rows for which one is not true

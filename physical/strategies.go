@@ -20,7 +20,7 @@ func planLeaf(pl *Planner, n logical.Node) (Plan, error) {
 			return nil, err
 		}
 		return NewScan(ScanSpec{
-			Name: x.Name, Schema: x.Full.Arrow(), Units: x.Table.Units,
+			Name: x.Name, Schema: x.Full.Arrow(), Units: x.Table.Units, Table: x.Table,
 			Columns: append([]int{}, x.Positions...), Filters: filters, Limit: x.Limit, Ordinal: pl.WantsOrdinal(),
 		})
 	case *logical.StreamScan:

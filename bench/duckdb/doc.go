@@ -6,5 +6,6 @@
 //	go build -o /tmp/tidemill ../../cmd/tidemill
 //	go run . compare -tidemill /tmp/tidemill -rows 10000000
 //	go run . fresh -tidemill /tmp/tidemill
+//	go run . smoke -tidemill /tmp/tidemill
 //	go test .
 package main

@@ -24,7 +24,7 @@ type freshWay struct {
 	count string
 }
 
-const freshAggregate = "SELECT time_bucket(INTERVAL '10 seconds', ts::TIMESTAMP) AS w, key, count(*) AS n, max(value) AS top FROM {file} GROUP BY ALL"
+const freshAggregate = "SELECT time_bucket(INTERVAL '10 seconds', ts) AS w, key, count(*) AS n, max(value) AS top FROM {file} GROUP BY ALL"
 
 var freshWays = []freshWay{
 	{
@@ -145,7 +145,7 @@ func (w freshWay) run(ctx context.Context, threads, landing, format string) (*fr
 // reads is what each statement reads, in order.
 func (w freshWay) reads(landing, format string) ([]string, error) {
 	if w.last {
-		return slices.Repeat([]string{"'" + landing + "/*." + format + "'"}, rescans), nil
+		return slices.Repeat([]string{landed(landing+"/*."+format, format)}, rescans), nil
 	}
 	files, err := filepath.Glob(landing + "/*." + format)
 	if err != nil {
@@ -153,7 +153,20 @@ func (w freshWay) reads(landing, format string) ([]string, error) {
 	}
 	slices.Sort(files)
 	for i, file := range files {
-		files[i] = "'" + file + "'"
+		files[i] = landed(file, format)
 	}
 	return files, nil
+}
+
+// landed reads landed files. Their columns are said, as they are for Tidemill: to find
+// them anew in each file costs DuckDB more than to read it.
+func landed(files, format string) string {
+	const columns = "columns = {'ts': 'TIMESTAMP', 'key': 'BIGINT', 'value': 'DOUBLE'}"
+	switch format {
+	case "csv":
+		return "read_csv('" + files + "', auto_detect = false, header = true, " + columns + ")"
+	case "jsonl":
+		return "read_json('" + files + "', format = 'newline_delimited', " + columns + ")"
+	}
+	return "'" + files + "'"
 }

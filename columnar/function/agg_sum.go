@@ -446,7 +446,7 @@ func (a *decimalSum) Result(groups []uint32) (arrow.Array, error) {
 		if a.mean {
 			v, ok = a.divide(c, a.carryOf(g))
 		}
-		if !ok || !v.FitsInPrecision(a.result.Precision) {
+		if !ok || !columnar.FitsPrecision(v, a.result.Precision) {
 			o.array().Release()
 			name := "sum"
 			if a.mean {

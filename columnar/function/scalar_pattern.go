@@ -127,22 +127,29 @@ func compileRegexp(pattern, flags string) (*regexp.Regexp, error) {
 
 // regexpSource gives the expression of each row: the literal one, compiled once, or
 // that of a column.
-func regexpSource(constants []arrow.Array, pattern, flags int, wrap func(string) string) (func(c *call) func(i int) (*regexp.Regexp, error), error) {
-	compile := func(p, f string) (*regexp.Regexp, error) { return compileRegexp(wrap(p), f) }
+func regexpSource(constants []arrow.Array, pattern, flags int, wrap func(string) string) (func(c *call) func(i int) (*searcher, error), error) {
+	compile := func(p, f string) (*searcher, error) {
+		re, err := compileRegexp(wrap(p), f)
+		if err != nil {
+			return nil, err
+		}
+		return newSearch(re).searcher(), nil
+	}
 	flagText, hasFlags := constantText(constants, flags)
 	if p, ok := constantText(constants, pattern); ok && (flags >= len(constants) || hasFlags) {
 		re, err := compile(p, flagText)
 		if err != nil {
 			return nil, err
 		}
-		return func(*call) func(int) (*regexp.Regexp, error) {
-			return func(int) (*regexp.Regexp, error) { return re, nil }
+		return func(*call) func(int) (*searcher, error) {
+			own := re.searcher() // calls may be at the same time
+			return func(int) (*searcher, error) { return own, nil }
 		}, nil
 	}
-	return func(c *call) func(int) (*regexp.Regexp, error) {
+	return func(c *call) func(int) (*searcher, error) {
 		cache := newCompiled(compile)
 		patterns := kernel.TextsOf(c.args[pattern])
-		return func(i int) (*regexp.Regexp, error) {
+		return func(i int) (*searcher, error) {
 			f := ""
 			if flags < len(c.args) {
 				f = string(kernel.TextsOf(c.args[flags]).At(i))
@@ -172,7 +179,7 @@ func matchScalar(name, doc, example, around string, aliases ...string) *Scalar {
 	}}
 }
 
-func (c *call) match(source func(i int) (*regexp.Regexp, error)) (arrow.Array, error) {
+func (c *call) match(source func(i int) (*searcher, error)) (arrow.Array, error) {
 	in := kernel.TextsOf(c.args[0])
 	var failed error
 	a, _ := c.boolRows(func(i int) bool {
@@ -183,7 +190,7 @@ func (c *call) match(source func(i int) (*regexp.Regexp, error)) (arrow.Array, e
 			}
 			return false
 		}
-		return re.Match(in.At(i))
+		return re.find(in.At(i)) != nil
 	})
 	if failed != nil {
 		a.Release()
@@ -241,9 +248,9 @@ func regexpReplaceScalar() *Scalar {
 				}
 				s, template := in.At(i), goTemplate(with.At(i))
 				from := 0
-				for _, m := range re.FindAllSubmatchIndex(s, -1) {
+				for _, m := range re.library.FindAllSubmatchIndex(s, -1) {
 					dst = append(dst, s[from:m[0]]...)
-					dst = re.Expand(dst, template, s, m)
+					dst = re.library.Expand(dst, template, s, m)
 					from = m[1]
 				}
 				return append(dst, s[from:]...), nil
@@ -294,15 +301,15 @@ func regexpExtractScalar() *Scalar {
 				if err != nil {
 					return dst, err
 				}
-				group := int64(min(re.NumSubexp(), 1))
+				group := int64(min(re.library.NumSubexp(), 1))
 				if len(c.args) > 2 {
 					group = numbersOf[int64](c.args[2]).at(i)
 				}
-				if group < 0 || group > int64(re.NumSubexp()) {
-					return dst, fmt.Errorf("regexp_extract: group %d of %q, which has %d", group, re, re.NumSubexp())
+				if group < 0 || group > int64(re.library.NumSubexp()) {
+					return dst, fmt.Errorf("regexp_extract: group %d of %q, which has %d", group, re.library, re.library.NumSubexp())
 				}
 				s := in.At(i)
-				m := re.FindSubmatchIndex(s)
+				m := re.find(s)
 				if m == nil || m[2*group] < 0 {
 					return dst, nil
 				}
@@ -331,7 +338,7 @@ func regexpCountScalar() *Scalar {
 					if err != nil {
 						return 0, err
 					}
-					return int32(len(re.FindAllIndex(in.At(i), -1))), nil
+					return int32(len(re.library.FindAllIndex(in.At(i), -1))), nil
 				})
 			}), nil
 		},

@@ -19,6 +19,8 @@ func timeAdditions() []Overload {
 		moveTime(interval, timestamp, 1, 0, 1),
 		moveDate(date, integerType, 0, 1, 1),
 		moveDate(integerType, date, 1, 0, 1),
+		moveClock(timeOfDay, interval, 0, 1, 1),
+		moveClock(interval, timeOfDay, 1, 0, 1),
 		onIntervals(1),
 	}
 }
@@ -32,7 +34,8 @@ func timeSubtractions() []Overload {
 			}), nil
 		}}
 	}
-	return []Overload{moveTime(timestamp, interval, 0, 1, -1), moveDate(date, integerType, 0, 1, -1), between(date), between(timestamp), onIntervals(-1)}
+	return []Overload{moveTime(timestamp, interval, 0, 1, -1), moveDate(date, integerType, 0, 1, -1),
+		moveClock(timeOfDay, interval, 0, 1, -1), between(date), between(timestamp), onIntervals(-1)}
 }
 
 // moveTime moves the instant in argument at by the interval in argument by.
@@ -61,6 +64,23 @@ func moveDate(a, b Matcher, at, by int, sign int64) Overload {
 					return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s moved by %d days overflows DATE", columnar.AppendDate(nil, int64(from.at(i))), d)}
 				}
 				return int32(v), nil
+			})
+		}), nil
+	}}
+}
+
+// timeOfDay takes a TIME.
+var timeOfDay = exactly(columnar.Time)
+
+// moveClock moves the time of day in argument at by the interval in argument by, as the
+// hand of a clock: past midnight it begins anew, and whole days and months change nothing.
+func moveClock(a, b Matcher, at, by int, sign int64) Overload {
+	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Time), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return onRows(columnar.Time, func(c *call) (arrow.Array, error) {
+			from, d := numbersOf[int64](c.args[at]), numbersOf[arrow.MonthDayNanoInterval](c.args[by])
+			return fixedRows(c, func(i int) int64 {
+				moved := from.at(i) + sign*(d.at(i).Nanoseconds/1000%columnar.MicrosPerDay)
+				return columnar.FloorMod(moved, columnar.MicrosPerDay)
 			})
 		}), nil
 	}}

@@ -295,6 +295,19 @@ func lessDecimals(out []byte, a, b columnar.Datum, n int) {
 	x, y := Values[wide](a.Array()), Values[wide](b.Array())
 	xm, ym := RowMask(a), RowMask(b)
 	const sign = 1 << 63
+	if b.IsConstant() && !a.IsConstant() {
+		low, high := y[0][0], y[0][1]^sign
+		for i := 0; i < n; i += 64 {
+			var w uint64
+			for k, u := range x[i:min(i+64, n)] {
+				_, borrow := bits.Sub64(u[0], low, 0)
+				_, borrow = bits.Sub64(u[1]^sign, high, borrow)
+				w |= borrow << (k & 63)
+			}
+			putWord(out, i, n, w)
+		}
+		return
+	}
 	for i := 0; i < n; i += 64 {
 		var w uint64
 		for k := range min(64, n-i) {

@@ -130,7 +130,7 @@ func rescale(v num, from, to, precision int32) (num, bool) {
 		if k > 0 {
 			v = v.Mul(decimal128.GetScaleMultiplier(int(k)))
 		}
-		return v, v.FitsInPrecision(precision)
+		return v, columnar.FitsPrecision(v, precision)
 	}
 	u, negative := magnitude(v)
 	ok := true
@@ -156,7 +156,7 @@ func fromBig(b *big.Int, precision int32) (num, bool) {
 		return num{}, false
 	}
 	v := decimal128.FromBigInt(b)
-	return v, v.FitsInPrecision(precision)
+	return v, columnar.FitsPrecision(v, precision)
 }
 
 // decimalOp is one operation for fixed scales: those of the operands and the
@@ -198,13 +198,13 @@ func (d *decimalOp) apply(x, y num) (num, bool) {
 		}
 		r := x.Mul(d.fx).Add(y.Mul(d.fy))
 		if d.common == d.s {
-			return r, r.FitsInPrecision(d.prec)
+			return r, columnar.FitsPrecision(r, d.prec)
 		}
 		return rescale(r, d.common, d.s, d.prec)
 	case Multiply:
 		if d.xs+d.ys == d.s && isShort(x) && isShort(y) {
 			r := x.Mul(y)
-			return r, r.FitsInPrecision(d.prec)
+			return r, columnar.FitsPrecision(r, d.prec)
 		}
 		u, nx := magnitude(x)
 		v, ny := magnitude(y)
@@ -222,6 +222,64 @@ func (d *decimalOp) apply(x, y num) (num, bool) {
 		return d.divide(x, y)
 	}
 	return d.modulo(x, y)
+}
+
+// multiplyAll is apply for all rows. Nearly all products are of operands of 64 bits and
+// have an upper word far from the precision's end; for others apply decides.
+func (d *decimalOp) multiplyAll(out, x, y []num, xm, ym int) (failed bool) {
+	limit := decimal128.GetScaleMultiplier(int(d.prec)).HighBits()
+	for i := range out {
+		u, v := x[i&xm], y[i&ym]
+		if isShort(u) && isShort(v) {
+			hi, lo := multiplySigned(int64(u.LowBits()), int64(v.LowBits()))
+			if hi < limit && hi > -limit {
+				out[i] = decimal128.New(hi, lo)
+				continue
+			}
+		}
+		r, ok := d.apply(u, v)
+		out[i] = r
+		failed = failed || !ok
+	}
+	return failed
+}
+
+// addAll is apply for all rows, of Add and Subtract, in the same way.
+func (d *decimalOp) addAll(out, x, y []num, xm, ym int) (failed bool) {
+	limit := decimal128.GetScaleMultiplier(int(d.prec)).HighBits()
+	fx, fy := int64(d.fx.LowBits()), int64(d.fy.LowBits())
+	for i := range out {
+		u, v := x[i&xm], y[i&ym]
+		if isShort(u) && isShort(v) {
+			uh, ul := multiplySigned(int64(u.LowBits()), fx)
+			vh, vl := multiplySigned(int64(v.LowBits()), fy)
+			hi, lo := addWide(uh, ul, vh, vl, d.op == Subtract)
+			if hi < limit && hi > -limit {
+				out[i] = decimal128.New(hi, lo)
+				continue
+			}
+		}
+		r, ok := d.apply(u, v)
+		out[i] = r
+		failed = failed || !ok
+	}
+	return failed
+}
+
+// multiplySigned is x times y, in two words.
+func multiplySigned(x, y int64) (hi int64, lo uint64) {
+	h, lo := bits.Mul64(uint64(x), uint64(y))
+	return int64(h) - x>>63&y - y>>63&x, lo
+}
+
+// addWide is x plus y, or minus y, of two words each; it wraps around.
+func addWide(xh int64, xl uint64, yh int64, yl uint64, minus bool) (hi int64, lo uint64) {
+	if minus {
+		lo, borrow := bits.Sub64(xl, yl, 0)
+		return xh - yh - int64(borrow), lo
+	}
+	lo, carry := bits.Add64(xl, yl, 0)
+	return xh + yh + int64(carry), lo
 }
 
 func (d *decimalOp) addBig(x, y num) (num, bool) {
@@ -280,7 +338,7 @@ func (d *decimalOp) modulo(x, y num) (num, bool) {
 	}
 	if u, v, ok := d.sameScale(x, y); ok && d.common == d.s {
 		r := fromInt(u % v)
-		return r, r.FitsInPrecision(d.prec)
+		return r, columnar.FitsPrecision(r, d.prec)
 	}
 	r := new(big.Int).Rem(bigRescaled(x, d.common-d.xs), bigRescaled(y, d.common-d.ys))
 	return roundBig(r, d.common-d.s, d.prec)
@@ -337,10 +395,17 @@ func arithDecimals(g arithArgs) (arrow.Array, error) {
 	}
 	d := newDecimalOp(g.op, xt, yt, g.out.(*arrow.Decimal128Type))
 	buf, out := Make[num](g.mem, g.rows)
-	for i := range out {
-		r, ok := d.apply(x[i&xm], y[i&ym])
-		out[i] = r
-		failed = failed || !ok
+	switch {
+	case g.op == Multiply && d.xs+d.ys == d.s:
+		failed = d.multiplyAll(out, x, y, xm, ym)
+	case (g.op == Add || g.op == Subtract) && d.common == d.s && d.shift <= 18:
+		failed = d.addAll(out, x, y, xm, ym)
+	default:
+		for i := range out {
+			r, ok := d.apply(x[i&xm], y[i&ym])
+			out[i] = r
+			failed = failed || !ok
+		}
 	}
 	return g.finish(buf, failed, bad(func(u, v num) bool { _, ok := d.apply(u, v); return !ok }))
 }

@@ -372,39 +372,6 @@ func radixSort(entries, spare []entry) []entry {
 	return entries
 }
 
-// Comparer compares rows by several keys. It is safe for concurrent use.
-type Comparer struct{ keys []SortKey }
-
-// NewComparer borrows the keys' columns for as long as it is used.
-func NewComparer(keys []SortKey) *Comparer { return &Comparer{keys} }
-
-// Compare is negative if row a comes before row b, zero if the keys do not tell.
-func (c *Comparer) Compare(a, b Ref) int { return c.compareFrom(a, b, 0) }
-
-func (c *Comparer) compareFrom(a, b Ref, key int) int {
-	for i := key; i < len(c.keys); i++ {
-		k := &c.keys[i]
-		x, y := k.Columns[a>>32], k.Columns[b>>32]
-		xn, yn := columnar.IsNull(x, a.Row()), columnar.IsNull(y, b.Row())
-		if xn || yn {
-			if xn == yn {
-				continue
-			}
-			if xn != k.NullsLast {
-				return -1
-			}
-			return 1
-		}
-		if r := compareValues(x, a.Row(), y, b.Row()); r != 0 {
-			if k.Descending {
-				return -r
-			}
-			return r
-		}
-	}
-	return 0
-}
-
 // Top is the first k rows of the order that Sort would make, in that order, without
 // sorting the rest.
 func Top(keys []SortKey, k int) []Ref {

@@ -49,7 +49,9 @@ type Input struct {
 	raw  *rawReader
 	text io.Reader // raw, decompressed, decoded
 	dec  io.Closer
-	comp Compression
+	// ahead reads text in the background; nil where that does not pay. raw is its own then.
+	ahead *readAhead
+	comp  Compression
 
 	buf    []byte
 	lo, hi int
@@ -141,6 +143,10 @@ func (in *Input) open() error {
 		}
 		in.text, in.dec = text, dec
 		in.chunk = streamChunk
+		if in.comp != CompressionNone && in.spec.File.Size >= aheadLeast {
+			in.ahead = newReadAhead(text)
+			in.text = in.ahead
+		}
 		if in.comp == CompressionNone {
 			in.chunk = int(min(in.spec.File.Size+1, streamChunk)) // one more byte finds the end
 		}
@@ -290,6 +296,7 @@ func (in *Input) Finish() error {
 	if in.spec.File.Hash == nil {
 		return nil
 	}
+	in.endAhead()
 	var scratch [32 << 10]byte
 	for in.raw.off < in.raw.end {
 		if _, err := in.raw.Read(scratch[:]); err != nil {
@@ -299,8 +306,17 @@ func (in *Input) Finish() error {
 	return checkIdentity(in.spec.File, in.file)
 }
 
+// endAhead gives raw back.
+func (in *Input) endAhead() {
+	if in.ahead != nil {
+		in.ahead.Close()
+		in.ahead = nil
+	}
+}
+
 // Close releases file and buffers. It may be called more than once.
 func (in *Input) Close() error {
+	in.endAhead()
 	if in.dec != nil {
 		in.dec.Close()
 		in.dec = nil

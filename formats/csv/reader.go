@@ -326,7 +326,8 @@ func (r *reader) fill() error {
 			// Text that is none is damaged, not of another type.
 			if r.columns.Evolution != codec.EvolveRescue || t.column.Type().ID() == arrow.STRING {
 				r.s.problems = append(r.s.problems, problem{row, int32(t.field), notValue})
-			} else if r.rest != nil {
+			}
+			if r.rest != nil {
 				r.rest.add(row, t)
 			}
 		}

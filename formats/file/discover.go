@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,6 +109,13 @@ func (p *opening) format(ctx context.Context) (codec.Format, error) {
 		name, ext = o.env.Pinned[pinName], o.env.Pinned[pinExtension]
 	}
 	stated := o.options.Format != ""
+	if name == "" {
+		if id, ok, err := p.emptyOutput(ctx); err != nil {
+			return nil, err
+		} else if ok {
+			name = id.Format
+		}
+	}
 	if name != "" {
 		var err error
 		if o.spec, err = p.formats.byName(name); err != nil {
@@ -172,11 +180,18 @@ func (o *opened) noFiles() error {
 		switch {
 		case root.missing:
 			why = "it does not exist"
+		case o.isOutput():
+			why = "it is the output of a query that has no rows yet"
 		case root.patterns == nil:
 			why = "the folder holds no data file"
 		}
 	}
 	return &connector.NoFilesError{Path: o.options.Path, Why: why}
+}
+
+func (o *opened) isOutput() bool {
+	_, ok, err := readIdentity(o.env.FS, o.options.Path)
+	return ok && err == nil
 }
 
 // columns finds the schema: declared, pinned, or inferred.
@@ -211,7 +226,13 @@ func (p *opening) columns(ctx context.Context) error {
 		return err
 	}
 	if len(files) == 0 {
-		return o.noFiles()
+		id, ok, err := p.emptyOutput(ctx)
+		if err != nil || !ok {
+			return cmp.Or(err, o.noFiles())
+		}
+		l.declared = true
+		l.schema, err = connector.DecodeSchema(id.Columns)
+		return err
 	}
 	inferred, ok, err := o.infer(ctx, files)
 	if err != nil {
@@ -466,11 +487,16 @@ func (o *opened) checkStream() error {
 		return err
 	}
 	if ok && id.Mode == connector.Complete.String() {
-		return &connector.OptionError{Key: "path", Value: o.options.Path, HasValue: true,
-			Reason: "it is the output of a query with output_mode = 'complete': its table is replaced each batch, so there is no stream of new rows; read it as a table"}
+		return o.isTable()
 	}
 	if dir := o.options.ArchiveDir; dir != "" && dir == o.options.Path {
 		return &connector.OptionError{Key: "archive_dir", Value: dir, HasValue: true, Reason: "it is the source itself"}
 	}
 	return nil
+}
+
+// isTable is the refusal of a stream over a table that is replaced each batch.
+func (o *opened) isTable() error {
+	return &connector.OptionError{Key: "path", Value: o.options.Path, HasValue: true,
+		Reason: "it is the output of a query with output_mode = 'complete': its table is replaced each batch, so there is no stream of new rows; read it as a table"}
 }

@@ -17,7 +17,12 @@
 //  3. return the entry's number as the offset.
 //
 // The log is the record of what was ever read, exact and for ever; seen.go is its
-// image in memory.
+// image in memory, and knows the files that wait, too, which queue.go keeps in order. A
+// million files take about 110 MB there; whatever else is proportional to the number of
+// files of a stream, and not to those of a batch, is a mistake.
+//
+// An output directory of a query is listed by its manifest, as a table (published.go) and
+// as a stream (follow.go). One that has no rows yet tells its columns (empty.go).
 //
 // # Writing
 //
@@ -26,7 +31,7 @@
 //	part-00000000000000000012-000.csv      file 0 of batch 12
 //	day=2024-01-01/part-…                  the same, partitioned
 //	part-000.csv                           the table of a query in complete mode
-//	.tidemill/id                           the query it belongs to
+//	.tidemill/id                           the query it belongs to, and its columns
 //	.tidemill/lock                         held while a query writes
 //	.tidemill/staging/12-000.staged        files of a batch that is not decided
 //	.tidemill/pending/12                   the decision: batch 12 is part of the output

@@ -18,6 +18,9 @@ type identity struct {
 	Query      string `json:"query"`
 	Mode       string `json:"mode"`
 	Checkpoint string `json:"checkpoint,omitempty"` // as the query wrote it, for messages
+	// Format and Columns tell what the rows will be to a reader who comes before the first.
+	Format  string `json:"format,omitempty"`
+	Columns string `json:"columns,omitempty"`
 }
 
 const identityVersion = 1
@@ -149,7 +152,15 @@ func (s *Sink) create(control string) error {
 			return s.refuse(err, "it cannot be made", "")
 		}
 	}
-	id := identity{Version: identityVersion, Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint}
+	return s.writeIdentity(control, identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint})
+}
+
+// writeIdentity writes the identity, with what the query's rows are now.
+func (s *Sink) writeIdentity(control string, id identity) error {
+	id.Version = identityVersion
+	if id.Columns = s.columns(); id.Columns != "" {
+		id.Format = s.format.Name()
+	}
 	text, err := json.Marshal(id)
 	if err != nil {
 		return err
@@ -181,6 +192,9 @@ func (s *Sink) compareIdentity(control string) error {
 		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
 			return s.refuse(err, "it cannot be written", "")
 		}
+	}
+	if columns := s.columns(); columns != "" && (id.Columns != columns || id.Format != s.format.Name()) {
+		return s.writeIdentity(control, id)
 	}
 	return nil
 }

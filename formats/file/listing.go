@@ -49,9 +49,11 @@ type lister struct {
 	accept func(name string) bool
 	env    *connector.Env
 
-	dirs   map[string]*dirState // what incremental listings remember; nil: nothing
-	watch  *watch               // directories met are added to it; nil: none
-	warned map[string]bool
+	dirs  map[string]*dirState // what incremental listings remember; nil: nothing
+	watch *watch               // directories met are added to it; nil: none
+	// patient passes over what may not be looked at, with a warning: it may be some day.
+	patient bool
+	warned  map[string]bool
 }
 
 // dirState is what is known of a directory since it was last read.
@@ -210,6 +212,9 @@ func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (s
 			}
 		}
 		other = l.visit(found, v)
+		for _, f := range found {
+			state.restart = state.restart || f.err != nil && !isAbsent(f.err)
+		}
 		return other
 	})
 	switch {
@@ -269,6 +274,9 @@ func (l *lister) entry(d *dirVisit, e fs.DirEntry, state *dirState, v visitor, f
 			state.restart = true // its target may come without a change here
 			if isAbsent(err) {
 				l.warn(full, "%s is a link to nothing and is skipped", full)
+				return found, nil
+			}
+			if l.waits(full, err) {
 				return found, nil
 			}
 			return found, err
@@ -349,9 +357,11 @@ func (l *lister) visit(found []sighting, v visitor) error {
 	wait.Wait()
 	for i := range found {
 		f := &found[i]
-		if id, ok, err := l.identify(f.full, f.info, f.err); err != nil {
+		id, ok, err := l.identify(f.full, f.info, f.err)
+		if err != nil && !l.waits(f.full, err) {
 			return err
-		} else if ok {
+		}
+		if ok {
 			if err := v.found(foundFile{f.rel, id}); err != nil {
 				return err
 			}
@@ -393,11 +403,23 @@ func kindOf(m fs.FileMode) string {
 	return "something else"
 }
 
+// waits says whether an error about a name is to be waited out.
+func (l *lister) waits(name string, err error) bool {
+	if !l.patient || !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	l.warn("\x00wait"+name, "%s cannot be looked at and is waited for: %v", name, err)
+	return true
+}
+
 // goneOr passes over a directory that went away since it was listed.
 func (l *lister) goneOr(err error, dir string) error {
 	if isAbsent(err) {
 		delete(l.dirs, dir)
 		l.watch.forget(dir)
+		return nil
+	}
+	if l.waits(dir, err) {
 		return nil
 	}
 	return fmt.Errorf("listing %s: %w", dir, err)

@@ -268,38 +268,51 @@ func readManifestFile(fsys vfs.FS, dir, name string) ([]manifestEntry, error) {
 	return entries, nil
 }
 
-// readEntries reads every entry, in order. A writer may compact meanwhile: then the
-// listing is taken again.
+// readEntries reads every entry, in order.
 func readEntries(fsys vfs.FS, dir string) ([]manifestEntry, error) {
+	entries, _, err := readEntriesAfter(fsys, dir, -1)
+	return entries, err
+}
+
+// readEntriesAfter reads the entries of the batches after one, in order, and tells which
+// is the newest batch. A writer may compact meanwhile: then the listing is taken again.
+func readEntriesAfter(fsys vfs.FS, dir string, after int64) (entries []manifestEntry, last int64, err error) {
 	const tries = 10
 	for try := 1; ; try++ {
 		names, err := listManifest(fsys, dir)
 		if err == nil {
-			var entries []manifestEntry
-			if entries, err = names.read(fsys, dir); err == nil {
-				return entries, nil
+			if entries, err = names.readAfter(fsys, dir, after); err == nil {
+				return entries, names.last(), nil
 			}
 		}
 		if try == tries || !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, -1, err
 		}
 		// The directory itself may be gone, too.
 		if _, dirErr := fsys.Stat(dir); dirErr != nil {
-			return nil, dirErr
+			return nil, -1, dirErr
 		}
 	}
 }
 
 func (n manifestNames) read(fsys vfs.FS, dir string) ([]manifestEntry, error) {
+	return n.readAfter(fsys, dir, -1)
+}
+
+// readAfter reads the entries of the batches after one.
+func (n manifestNames) readAfter(fsys vfs.FS, dir string, after int64) ([]manifestEntry, error) {
 	var all []manifestEntry
-	if n.compact >= 0 {
+	if n.compact > after {
 		entries, err := readManifestFile(fsys, dir, strconv.FormatInt(n.compact, 10)+compactSuffix)
 		if err != nil {
 			return nil, err
 		}
-		all = entries
+		all = slices.DeleteFunc(entries, func(e manifestEntry) bool { return e.Batch <= after })
 	}
 	for _, id := range n.entries {
+		if id <= after {
+			continue
+		}
 		entries, err := readManifestFile(fsys, dir, strconv.FormatInt(id, 10))
 		if err != nil {
 			return nil, err

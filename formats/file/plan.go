@@ -16,6 +16,7 @@ const sweepFiles = 20000
 
 // Target implements connector.Source.
 func (s *Source) Target(ctx context.Context) (connector.Offset, error) {
+	s.o.lister.patient = false // who asks for all that is there is not to be given a part of it
 	if err := s.refresh(ctx); err != nil {
 		return "", err
 	}
@@ -98,10 +99,18 @@ func (s *Source) refresh(ctx context.Context) error {
 	} else {
 		v.known = s.known
 	}
-	if err := s.grownUp(); err != nil {
-		return err
+	isOutput := false
+	err := s.grownUp()
+	if err == nil {
+		isOutput, err = s.follow(v, full)
 	}
-	if err := s.o.lister.list(ctx, v); err != nil {
+	if err == nil && !isOutput {
+		err = s.o.lister.list(ctx, v)
+	}
+	if err != nil {
+		if s.o.lister.waits(s.o.options.Path, err) {
+			return nil
+		}
 		return err
 	}
 	s.full = false
@@ -199,6 +208,10 @@ func (s *Source) grownUp() error {
 		}
 		rel := s.seen.path(int(rec))
 		id, ok, err := s.o.lister.look(join(root.dir, rel))
+		if s.o.lister.waits(join(root.dir, rel), err) {
+			s.young = append(s.young, rec)
+			continue
+		}
 		if err != nil {
 			s.young = append(s.young, young[i:]...)
 			return err
@@ -276,7 +289,7 @@ func (s *Source) sweepSome(ctx context.Context) error {
 		}
 		rel := s.seen.path(i)
 		id, ok, err := s.o.lister.look(join(root.dir, rel))
-		if err != nil {
+		if err != nil && !s.o.lister.waits(join(root.dir, rel), err) {
 			return err
 		}
 		if ok {
@@ -293,6 +306,9 @@ func (s *Source) sweepSome(ctx context.Context) error {
 func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]loggedFile, error) {
 	root, err := s.o.lister.find()
 	if err != nil {
+		if s.o.lister.waits(s.o.options.Path, err) {
+			return nil, nil
+		}
 		return nil, err
 	}
 	s.dropOld(root)
@@ -321,7 +337,8 @@ func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Li
 	end := len(s.pending.files)
 	for i, q := range s.pending.files {
 		if err := ctx.Err(); err != nil {
-			return nil, false, s.stopChoosing(err)
+			s.dropVanished()
+			return nil, false, err
 		}
 		r := s.seen.rec(int(q.rec))
 		if upto >= 0 && r.number > upto {
@@ -336,8 +353,12 @@ func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Li
 		full := join(root.dir, s.seen.path(int(q.rec)))
 		id, ok, err := s.o.lister.look(full)
 		switch {
+		case err != nil && s.o.lister.waits(full, err):
+			left = append(left, q)
+			continue
 		case err != nil:
-			return nil, false, s.stopChoosing(err)
+			s.dropVanished()
+			return nil, false, err
 		case !ok:
 			s.seen.unqueue(q.rec) // it was never read, so it never was
 			continue
@@ -345,7 +366,8 @@ func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Li
 			r.size, r.mtime = id.Size, id.ModTime
 			s.pending.remove(func(p queuedFile) bool { return p.rec == q.rec })
 			s.pending.add(queuedFile{id.ModTime, q.rec})
-			return nil, true, s.stopChoosing(nil)
+			s.dropVanished()
+			return nil, true, nil
 		}
 		rel := full[len(full)-r.pathLen(s.seen):]
 		batch = append(batch, loggedFile{foundFile: foundFile{rel, id}})
@@ -356,10 +378,9 @@ func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Li
 	return batch, false, nil
 }
 
-// stopChoosing takes files out of pending that vanished while they waited.
-func (s *Source) stopChoosing(err error) error {
+// dropVanished takes files out of pending that do not wait any more.
+func (s *Source) dropVanished() {
 	s.pending.remove(func(p queuedFile) bool { return s.seen.rec(int(p.rec)).state != stateQueued })
-	return err
 }
 
 // dropOld passes over what max_file_age excludes: older than the newest file by more.
@@ -370,15 +391,21 @@ func (s *Source) dropOld(root rootOf) {
 		return
 	}
 	before := s.newest - age.Microseconds()
+	dropped, first := int64(0), uint32(0)
 	s.pending.remove(func(q queuedFile) bool {
 		if q.mtime >= before {
 			return false
 		}
-		s.tooOld++
-		full := join(root.dir, s.seen.path(int(q.rec)))
-		s.o.lister.warn("\x00"+full, "%s is older than the newest file by more than max_file_age and is passed over", full)
+		if dropped++; dropped == 1 {
+			first = q.rec
+		}
 		return true
 	})
+	if dropped == 0 {
+		return
+	}
+	s.tooOld += dropped
+	s.o.env.Warnf("%d files are older than the newest by more than max_file_age and are passed over: %s is one", dropped, join(root.dir, s.seen.path(int(first))))
 }
 
 // putBatch writes the entry of a batch.

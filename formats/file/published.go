@@ -12,18 +12,17 @@ import (
 // published lists an output directory by its manifest; ok is false if it is none.
 func (o *opened) published() (files []foundFile, ok bool, err error) {
 	dir, fsys := o.options.Path, o.env.FS
-	control := path.Join(dir, controlDir)
-	if info, err := fsys.Stat(control); err != nil || !info.IsDir() {
-		return nil, false, nil
+	manifest, ok, err := o.manifest()
+	if err != nil || !ok {
+		return nil, false, err
 	}
-	entries, err := readEntries(fsys, path.Join(control, manifestDir))
+	entries, err := readEntries(fsys, manifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		o.lister.warn(control, "%s: its manifest is gone; reading the files that are there", dir)
+		o.warnGone()
 		return nil, false, nil
 	}
 	if errors.Is(err, errCorrupt) {
-		return nil, false, &connector.RefusedError{Path: dir, Reason: "its manifest cannot be read", Err: err,
-			Remedy: "bring the file back, or read the files themselves: '" + dir + "/**/part-*'"}
+		return nil, false, damagedManifest(dir, err)
 	}
 	if err != nil {
 		return nil, false, err

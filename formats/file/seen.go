@@ -230,6 +230,12 @@ func (s *seenSet) unqueue(rec uint32) {
 	}
 }
 
+// wasLogged says whether a log entry names the file, be it that it waits again.
+func (s *seenSet) wasLogged(rec uint32) bool {
+	_, again := s.before[rec]
+	return again || s.rec(int(rec)).state == stateLogged
+}
+
 // leave takes a record out of its state.
 func (s *seenSet) leave(r *seenRecord) {
 	switch r.state {

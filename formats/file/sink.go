@@ -34,6 +34,7 @@ type Sink struct {
 	last    int64   // newest visible batch, -1: none
 	lost    bool    // complete mode: the table is gone
 	least   int     // leastCompacted, or less in tests
+	parks   int64   // maxParked, or less in tests
 }
 
 var (
@@ -81,7 +82,7 @@ func newSink(formats Formats, env connector.Env) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted}, nil
+	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted, parks: maxParked}, nil
 }
 
 // PinnedOptions are those options of an output that a checkpoint keeps, as they are meant

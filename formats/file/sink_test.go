@@ -160,22 +160,36 @@ func published(t testing.TB, fsys vfs.FS, dirs ...string) []string {
 	return out
 }
 
-// Many folders: files are finished early and folders met again get another one.
+// Many folders: beyond the files that are open, rows wait in memory, so that each folder
+// gets one file; where memory is short, some get more.
 func TestSinkManyFolders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	s := w.sink(w.env("path", "out", "format", "csv", "partition_by", "k"))
-	var text strings.Builder
-	text.WriteString("k:bigint  v:bigint\n")
-	for i := range 3 * maxOpen {
-		fmt.Fprintf(&text, "%d  %d\n", i%(2*maxOpen), i)
-	}
-	w.publish(s, w.batch(0, connector.Append, text.String()))
-	if n := len(w.rows(w.table(w.env("path", "out")))); n != 3*maxOpen {
-		t.Errorf("%d rows came back, not %d", n, 3*maxOpen)
-	}
-	if w.mem.OpenFiles() != 0 {
-		t.Errorf("%d files are left open", w.mem.OpenFiles())
+	const rounds = 5
+	for _, parks := range []int64{maxParked, 20_000, 0} {
+		w := newWorld(t)
+		s := w.sink(w.env("path", "out", "format", "csv", "partition_by", "k"))
+		s.parks = parks
+		mem := columnartest.Mem(t)
+		var batches []arrow.RecordBatch
+		for round := range rounds {
+			text := strings.Builder{}
+			text.WriteString("k:bigint  v:bigint\n")
+			for i := range 2 * maxOpen {
+				fmt.Fprintf(&text, "%d  %d\n", i, round*1000+i)
+			}
+			batches = append(batches, columnartest.Batch(t, mem, text.String()))
+		}
+		data := columnar.FromBatches(batches[0].Schema(), batches...)
+		w.publish(s, connector.SinkBatch{ID: 0, Mode: connector.Append, Data: data})
+		if n := len(w.rows(w.table(w.env("path", "out")))); n != rounds*2*maxOpen {
+			t.Errorf("%d: %d rows came back, not %d", parks, n, rounds*2*maxOpen)
+		}
+		if n := len(published(t, w.mem, "out")); parks == maxParked && n != 2*maxOpen || n > rounds*2*maxOpen {
+			t.Errorf("%d: %d files", parks, n)
+		}
+		if w.mem.OpenFiles() != 0 {
+			t.Errorf("%d files are left open", w.mem.OpenFiles())
+		}
 	}
 }
 

@@ -35,8 +35,10 @@ type Source struct {
 	listing int64 // number of the newest listing
 	full    bool  // the next listing looks at every file
 	sweep   sweep
-	newest  int64 // newest modification time met
-	tooOld  int64 // files passed over by max_file_age
+	// followed is how far the manifest was read, where the path is an output directory.
+	followed *follower
+	newest   int64 // newest modification time met
+	tooOld   int64 // files passed over by max_file_age
 
 	reading map[int64][]readFile // by entry, for Hashes
 	cleaned int64                // entries up to here were cleaned; below -1: not known
@@ -77,7 +79,7 @@ func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Sourc
 	if err := o.checkClean(); err != nil {
 		return nil, err
 	}
-	o.lister.dirs = map[string]*dirState{}
+	o.lister.dirs, o.lister.patient = map[string]*dirState{}, true
 	s := &Source{
 		o: o, log: env.Log, seen: newSeenSet(), last: -1, first: -1,
 		full: true, reading: map[int64][]readFile{}, cleaned: -2,

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/columnartest"
+	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/connector/connectortest"
 )
@@ -304,8 +308,10 @@ func TestFileAges(t *testing.T) {
 	s = w.stream("max_file_age", "1 minute")
 	s.expect("2", "3")
 	s.expect()
-	if s.source.Metrics()["numFilesTooOld"] != "1" {
-		t.Errorf("too old: %v", s.source.Metrics())
+	w.writeAt(111, "in/d.csv", "v\n4\n")
+	s.expect("4")
+	if s.source.Metrics()["numFilesTooOld"] != "1" || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "1 files are older") {
+		t.Errorf("too old: %v, %q", s.source.Metrics(), w.warnings)
 	}
 }
 
@@ -372,6 +378,86 @@ func TestMissingFolder(t *testing.T) {
 	if _, err = Discover(t.Context(), testFormats, env); !errors.As(err, &none) {
 		t.Errorf("Discover of an empty file: %v", err)
 	}
+}
+
+// closedFS refuses to look at a name and at what is below it.
+type closedFS struct {
+	vfs.FS
+	closed string
+}
+
+func (c *closedFS) check(op, name string) error {
+	if c.closed != "" && strings.HasPrefix(name+"/", c.closed+"/") {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EACCES}
+	}
+	return nil
+}
+
+func (c *closedFS) ReadDir(dir string) ([]fs.DirEntry, error) {
+	if err := c.check("open", dir); err != nil {
+		return nil, err
+	}
+	return c.FS.ReadDir(dir)
+}
+
+func (c *closedFS) Stat(name string) (fs.FileInfo, error) {
+	// As of a folder that may be listed and not entered.
+	if err := c.check("stat", path.Dir(name)); err != nil {
+		return nil, err
+	}
+	return c.FS.Stat(name)
+}
+
+// What may not be looked at is waited for, with a warning, while the rest is read; who
+// wants all that is there gets an error instead.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	closed := &closedFS{FS: w.mem}
+	w.fs = closed
+	for i := range 4 {
+		w.writeAt(i, fmt.Sprintf("in/%d/a.csv", i), fmt.Sprintf("v\n%d\n", i))
+	}
+	s := w.stream("rescan_every", "1 minute")
+	closed.closed = "in/2"
+	s.expect("0", "1", "3")
+	s.expect()
+	if len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "in/2 cannot be looked at and is waited for") {
+		t.Errorf("warnings: %q", w.warnings)
+	}
+	closed.closed = ""
+	s.expect("2")
+	// While a file of it waits for its batch, and while a sweep looks for rewritten ones.
+	w.writeAt(5, "in/2/b.csv", "v\n5\n")
+	w.writeAt(6, "in/3/b.csv", "v\n6\n")
+	s.expectLimited(1, "5")
+	closed.closed = "in/3"
+	s.expectLimited(1)
+	w.now = w.now.Add(time.Hour)
+	s.expectLimited(1)
+	w.writeAt(7, "in/1/b.csv", "v\n7\n")
+	s.expectLimited(1, "7")
+	closed.closed = "in"
+	s.expect()
+	closed.closed = ""
+	s.expect("6")
+
+	s.open()
+	closed.closed = "in/3"
+	if _, err := s.source.Target(t.Context()); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("Target gives %v", err)
+	}
+	_, err := s.try(connector.Limit{})
+	wantError(t, err, "in/3")
+	if _, err := OpenTable(t.Context(), testFormats, w.env("path", "in")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a table gives %v", err)
+	}
+}
+
+// expectLimited is expect with a limit of files.
+func (s *stream) expectLimited(files int64, want ...string) {
+	s.t.Helper()
+	equal(s.t, "batch", s.next(connector.Limit{Files: files}), want)
 }
 
 // An unnamed entry whose file changed meanwhile is planned anew.

@@ -63,6 +63,9 @@ func (t *Table) Units(ctx context.Context, req connector.ScanRequest) ([]connect
 	if len(files) == 0 && !isOutput {
 		return nil, t.o.noFiles()
 	}
+	if err := t.settle(files); err != nil {
+		return nil, err
+	}
 	return t.o.layout.units(ctx, files, req, nil)
 }
 
@@ -112,6 +115,9 @@ func (t *fixedTable) Units(ctx context.Context, req connector.ScanRequest) ([]co
 	files := make([]foundFile, len(t.files))
 	for i, id := range t.files {
 		files[i] = foundFile{below(root.dir, id.Path), id}
+	}
+	if err := t.settle(files); err != nil {
+		return nil, err
 	}
 	return t.o.layout.units(ctx, files, req, nil)
 }

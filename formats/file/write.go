@@ -20,8 +20,9 @@ import (
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// maxOpen is how many files of one batch are written at a time; with more folders
-// the one unused for longest is finished, and gets another file if it is met again.
+// maxOpen is how many files of one batch are written at a time. Rows of more folders
+// wait in memory; when that is full, the file unused for longest is finished, and its
+// folder gets another one if it is met again.
 const maxOpen = 64
 
 // write drains a batch into staging and makes it durable there.
@@ -51,6 +52,7 @@ type batchWriter struct {
 	complete bool
 	next     map[string]int // number of the next file, by side
 	open     map[string]*fileWriter
+	parked   parked
 	done     []*fileWriter
 	clock    int // counts uses, for finding the file unused for longest
 	syncs    errgroup.Group
@@ -91,6 +93,9 @@ func (w *batchWriter) all(ctx context.Context, b connector.SinkBatch) error {
 		if err := w.rows(split, batch); err != nil {
 			return err
 		}
+	}
+	if err := w.unpark(0); err != nil {
+		return err
 	}
 	if w.complete && len(w.open) == 0 {
 		// The table is there even if it has no row.
@@ -168,10 +173,18 @@ func selectColumns(b arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, b.NumRows())
 }
 
-// put appends a batch to the open file of a folder.
+// put appends a batch to the open file of a folder, or makes it wait for one.
 func (w *batchWriter) put(side, folder string, b arrow.RecordBatch) error {
 	plain := columnar.Plain(w.s.env.Mem, b)
 	defer plain.Release()
+	if w.open[side+"/"+folder] == nil && len(w.open) >= maxOpen && side == "" {
+		return w.park(folder, plain)
+	}
+	return w.append(side, folder, plain)
+}
+
+// append appends a plain batch to the open file of a folder.
+func (w *batchWriter) append(side, folder string, plain arrow.RecordBatch) error {
 	f, err := w.writer(side, folder, plain.Schema())
 	if err != nil {
 		return err
@@ -179,7 +192,7 @@ func (w *batchWriter) put(side, folder string, b arrow.RecordBatch) error {
 	if err := f.codec.Write(plain); err != nil {
 		return err
 	}
-	f.out.Rows += b.NumRows()
+	f.out.Rows += plain.NumRows()
 	if target := w.s.options.TargetFileSize; target > 0 && !(w.complete && side == "") && f.codec.Size() >= target {
 		return w.close(side+"/"+folder, f)
 	}
@@ -286,6 +299,7 @@ func (w *batchWriter) end(f *fileWriter) error {
 // sync makes the bytes of a file durable, in the background.
 func (w *batchWriter) sync(f *fileWriter) {
 	f.closed = true
+	f.codec, f.buf = nil, nil // there may be many
 	w.syncs.Go(func() error {
 		// A sync that fails is final: the batch fails, and is written anew.
 		return errors.Join(f.file.Sync(), f.file.Close())
@@ -363,6 +377,7 @@ func makeDirs(fsys vfs.FS, dirs []string) error {
 
 // abort closes what is open; the error of the batch is the one that counts.
 func (w *batchWriter) abort() {
+	w.parked.release()
 	for _, f := range w.done {
 		if !f.closed {
 			if f.codec != nil {

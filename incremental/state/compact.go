@@ -70,9 +70,12 @@ func (s *Shard) move(from, to []uint32) error {
 		}
 		a.Clear(from)
 	}
-	prefixes, err := s.prefixes(from)
-	if err != nil {
-		return err
+	prefixes := make([]int64, len(from))
+	if !s.unordered {
+		var err error
+		if prefixes, err = s.prefixes(from); err != nil {
+			return err
+		}
 	}
 	for i, f := range from {
 		s.moveRow(f, to[i], prefixes[i])

@@ -386,6 +386,47 @@ func checkOrdered(t *testing.T, s *Shard) {
 	}
 }
 
+// The order of a table that evicts nothing is made when it is asked for, of the rows that
+// are there then, and kept from there on.
+func TestOrderOnRequest(t *testing.T) {
+	t.Parallel()
+	mem := columnar.NewPool()
+	schema := TableSchema{Name: "groups", Key: []arrow.Field{columnar.Field("k", columnar.Int64)}}
+	tab, err := newTable(schema, Options{Mem: mem, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.release()
+	s := tab.Shards()[0]
+	intern := func(from, upto int64) []uint32 {
+		b := array.NewInt64Builder(mem)
+		for k := from; k < upto; k++ {
+			b.Append(k * 7919 % 10007)
+		}
+		keys := b.NewArray()
+		defer keys.Release()
+		rows := make([]uint32, upto-from)
+		if _, err := s.Intern([]arrow.Array{keys}, rows); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	rows := intern(0, 5000)
+	if err := s.Delete(rows[100:200]); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.order.tree.Len(); n != 0 {
+		t.Fatalf("%d prefixes are in an order nobody asked for", n)
+	}
+	checkOrdered(t, s)
+	intern(5000, 6000)
+	checkOrdered(t, s)
+	if err := s.Delete(rows[200:300]); err != nil {
+		t.Fatal(err)
+	}
+	checkOrdered(t, s)
+}
+
 // TestCompactMultiRow is the same for rows that share keys, with long texts.
 func TestCompactMultiRow(t *testing.T) {
 	t.Parallel()

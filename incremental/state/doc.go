@@ -26,7 +26,8 @@
 //	           deleted; the accumulators, which are indexed by slot as well
 //
 // The prefix is what is evicted by (Order): a key or value column. Where nothing is
-// evicted it is the first eight order-preserving bytes of the key. When more than half
+// evicted it is the first eight order-preserving bytes of the key, and the tree is built
+// only when somebody asks for that order. When more than half
 // of the slots are free, each Commit moves some rows down and lets segments go.
 //
 // # Files

@@ -80,16 +80,31 @@ func (p *indexPart) grow(number, size int) {
 	}
 }
 
-// presize makes room for n rows at once: for loading.
-func (x *index) presize(n int) {
-	for i := range x.parts {
+// indexLoad collects slots to be put into an empty index at once: part after part, so
+// that the places of one part stay in cache.
+type indexLoad struct {
+	parts [indexParts][]uint64
+}
+
+func (l *indexLoad) add(tag, row uint32) {
+	part := tag >> (32 - indexBits)
+	l.parts[part] = append(l.parts[part], uint64(tag)<<32|uint64(row))
+}
+
+// into fills x and forgets the slots.
+func (l *indexLoad) into(x *index) {
+	for i, slots := range l.parts {
 		size := minPart
-		for size*(80+i)/200 < n/indexParts+n/(indexParts*8)+4 {
+		for size*(80+i)/200 < len(slots)+len(slots)/8+4 {
 			size *= 2
 		}
-		if size > len(x.parts[i].slots) {
-			x.parts[i].grow(i, size)
+		p := &x.parts[i]
+		p.make(i, size)
+		for _, s := range slots {
+			p.place(s)
 		}
+		p.n = len(slots)
+		l.parts[i] = nil
 	}
 }
 

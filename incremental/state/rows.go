@@ -567,6 +567,10 @@ func (s *rowStore) keepText(words []uint64, c int, p *packed) {
 	}
 	from := words[at+1]
 	words[at+1] = uint64(len(s.arena))
+	if uint64(cap(s.arena)-len(s.arena)) < n {
+		// append adds a quarter at a time, which copies a large arena too often.
+		s.arena = slices.Grow(s.arena, max(int(n), len(s.arena)/2))
+	}
 	s.arena = append(s.arena, p.data[c][from:from+n]...)
 }
 

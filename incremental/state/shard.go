@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -58,8 +59,12 @@ type Shard struct {
 
 	touched []uint32
 	pending []uint32 // rows of a ByValueColumn table that are not ordered yet
-	gone    []tombstones
-	evict   eviction
+	// unordered says that the order was not asked for yet. That of a ByKey table evicts
+	// nothing, and most are never asked: it is built by the first flush.
+	unordered bool
+	loading   *indexLoad // while the table is loaded
+	gone      []tombstones
+	evict     eviction
 
 	pk, pv packed
 	first  [probeRows]uint64
@@ -87,7 +92,7 @@ type eviction struct {
 }
 
 func newShard(schema *TableSchema, opts Options, number, shards int) (*Shard, error) {
-	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), budget: opts.Budget, who: "state table " + schema.Name}
+	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), unordered: schema.Order.By == ByKey, budget: opts.Budget, who: "state table " + schema.Name}
 	var err error
 	if s.keys, err = newRowStore(schema.Key, true); err != nil {
 		return nil, err
@@ -199,7 +204,9 @@ func (s *Shard) makeRoom(rows int) {
 	s.keys.grow(s.room)
 	s.values.grow(s.room)
 	s.flags.grow(s.room)
-	s.order.links.grow(s.room)
+	if !s.unordered {
+		s.order.links.grow(s.room)
+	}
 	s.same.links.grow(s.room)
 	s.seq.grow(s.room)
 	for _, a := range s.accs {
@@ -349,7 +356,7 @@ func (s *Shard) enter(rows []uint32) error {
 }
 
 func (s *Shard) insertOrdered(rows []uint32) error {
-	if len(rows) == 0 {
+	if len(rows) == 0 || s.unordered {
 		return nil
 	}
 	prefixes, err := s.prefixes(rows)
@@ -552,6 +559,9 @@ func (s *Shard) touch(row uint32) {
 
 // leaveOrder takes rows out of the order, if they are in it.
 func (s *Shard) leaveOrder(rows []uint32) error {
+	if s.unordered {
+		return nil
+	}
 	prefixes, err := s.prefixes(rows)
 	if err != nil {
 		return err
@@ -565,8 +575,13 @@ func (s *Shard) leaveOrder(rows []uint32) error {
 	return nil
 }
 
-// flush brings rows into the order that still must be.
+// flush brings rows into the order that still must be: before it is asked.
 func (s *Shard) flush() error {
+	if s.unordered {
+		s.unordered = false
+		s.order.links.grow(s.room)
+		s.pending = slices.AppendSeq(s.pending[:0], s.rowsLive)
+	}
 	rows := s.pending[:0]
 	for _, row := range s.pending {
 		if f := s.flags.row(row)[0]; s.isLive(row) && f&rowOrdered == 0 {

@@ -124,7 +124,7 @@ func (t *Table) load(ctx context.Context, opener FileOpener, operator string, fi
 		return fmt.Errorf("%w: state table %s of %s has the columns (%s), the query needs (%s)", checkpoint.ErrIncompatible, t.schema.Name, operator,
 			columnar.SchemaString(arrow.NewSchema(m.layout.fields, nil)), columnar.SchemaString(arrow.NewSchema(t.layout.fields, nil)))
 	}
-	if err := m.batches(ctx, t.loadBatch); err != nil {
+	if err := t.loadBatches(ctx, m); err != nil {
 		return err
 	}
 	last := make([]int64, len(t.shards))
@@ -142,6 +142,29 @@ func (t *Table) load(ctx context.Context, opener FileOpener, operator string, fi
 		s.nextSeq = slices.Max(last) + 1 + int64(i)
 	}
 	return nil
+}
+
+// loadBatches merges the next rows while the shards take up those before.
+func (t *Table) loadBatches(ctx context.Context, m *merger) error {
+	for _, s := range t.shards {
+		s.loading = new(indexLoad)
+	}
+	var before errgroup.Group
+	err := m.batches(ctx, func(b arrow.RecordBatch) error {
+		if err := before.Wait(); err != nil {
+			return err
+		}
+		b.Retain()
+		before.Go(func() error {
+			defer b.Release()
+			return t.loadBatch(b)
+		})
+		return nil
+	})
+	if loadErr := before.Wait(); err == nil {
+		err = loadErr
+	}
+	return err
 }
 
 func (t *Table) loadBatch(b arrow.RecordBatch) error {
@@ -184,11 +207,17 @@ func (s *Shard) load(b arrow.RecordBatch, states []int) error {
 	if err := s.values.pack(s.mem, values, n, &s.pv, -1); err != nil {
 		return err
 	}
+	if !s.schema.MultiRow {
+		s.keys.hash(&s.pk)
+	}
 	rows := make([]uint32, n)
 	for i := range rows {
 		rows[i] = s.alloc()
 		s.keys.put(rows[i], &s.pk, i, s.room)
 		s.values.put(rows[i], &s.pv, i, s.room)
+		if !s.schema.MultiRow {
+			s.loading.add(tagOf(s.pk.hashes[i]), rows[i])
+		}
 	}
 	for i, a := range s.accs {
 		if err := a.Load(rows, columns[:states[i]]); err != nil {
@@ -208,20 +237,19 @@ func (s *Shard) load(b arrow.RecordBatch, states []int) error {
 // finishLoad builds index and order; last is the largest row number seen, -1 for none.
 func (s *Shard) finishLoad() (last int64, err error) {
 	last = -1
-	s.index.presize(s.n)
-	rows := make([]uint32, 0, s.n)
-	for row := range s.rowsLive {
-		rows = append(rows, row)
-		tag := tagOf(s.keys.hashRow(row))
-		if !s.schema.MultiRow {
-			s.index.insert(tag, row)
-			continue
+	s.loading.into(&s.index)
+	s.loading = nil
+	if s.schema.MultiRow {
+		for row := range s.rowsLive {
+			tag := tagOf(s.keys.hashRow(row))
+			last = max(last, s.seq.row(row)[0])
+			s.join(row, s.probeRow(row, tag), tag)
 		}
-		last = max(last, s.seq.row(row)[0])
-		s.join(row, s.probeRow(row, tag), tag)
 	}
-	if err := s.insertOrdered(rows); err != nil {
-		return last, err
+	if !s.unordered {
+		if err := s.insertOrdered(slices.Collect(s.rowsLive)); err != nil {
+			return last, err
+		}
 	}
 	return last, s.reserve()
 }
@@ -324,8 +352,10 @@ func (s *Shard) hasKnownBelow(bound int64) bool {
 // collectChanges adds the shard's touched and deleted rows. What Ordered accumulators
 // hold is older than all rows to come from here on.
 func (s *Shard) collectChanges(c *changes, states []int) error {
-	if err := s.flush(); err != nil {
-		return err
+	if !s.unordered {
+		if err := s.flush(); err != nil {
+			return err
+		}
 	}
 	touched := s.Touched()
 	for _, a := range s.accs {

@@ -365,6 +365,57 @@ func TestWriteAtomicCrash(t *testing.T) {
 	}
 }
 
+// TestDraftCrash crashes a draft at every call: until it is published there is the old
+// content, then the old or the new one, and the new one once Publish returned nil.
+func TestDraftCrash(t *testing.T) {
+	t.Parallel()
+	for k := 0; ; k++ {
+		m := vfs.NewMem()
+		must(t, vfs.MkdirAll(m, "d"))
+		must(t, vfs.WriteAtomic(m, "d/a", []byte("old")))
+		ff := faultfs.New(m, faultfs.MustParse(fmt.Sprintf("(crash (nth %d any))", k)))
+		drafted := false
+		d, err := vfs.WriteDraft(ff, "d/a", []byte("new content"))
+		if err == nil {
+			if err = d.Sync(); err == nil {
+				drafted = true
+				err = d.Publish()
+			}
+		}
+		for seed := range uint64(60) {
+			after := m.Crash(seed, []float64{0, 0.5, 1}[seed%3])
+			got := show("d/a")(after)
+			if got != `"new content"` && (err == nil || got != `"old"`) || got != `"old"` && !drafted {
+				t.Fatalf("crash at call %d, seed %d, error %v: %s", k, seed, err, got)
+			}
+			must(t, vfs.RemoveTemp(after, "d"))
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+// A draft that is discarded leaves nothing, synced or not.
+func TestDraftDiscard(t *testing.T) {
+	t.Parallel()
+	for _, synced := range []bool{false, true} {
+		m := vfs.NewMem()
+		must(t, vfs.WriteAtomic(m, "a", []byte("old")))
+		d, err := vfs.WriteDraft(m, "a", []byte("new"))
+		must(t, err)
+		if synced {
+			must(t, d.Sync())
+		}
+		must(t, d.Discard())
+		entries, err := m.ReadDir("/")
+		must(t, err)
+		if len(entries) != 1 || m.OpenFiles() != 0 || vfstest.Read(t, m, "a") != "old" {
+			t.Errorf("synced %v: %v is left, %d files are open", synced, entries, m.OpenFiles())
+		}
+	}
+}
+
 // TestWriteAtomicError makes every call fail, and writes short, once.
 func TestWriteAtomicError(t *testing.T) {
 	t.Parallel()

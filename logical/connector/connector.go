@@ -73,7 +73,8 @@ type Limit struct {
 // goroutine, except for the Units it returned.
 type Source interface {
 	Schema() *arrow.Schema
-	// Target is the end of what is there now, without promising to read it.
+	// Target is the end of what is there now, without promising to read it. From then on
+	// what cannot be looked at is an error, also where the source would else wait for it.
 	Target(ctx context.Context) (Offset, error)
 	// LatestOffset returns the end of the next batch that starts at start,
 	// within limit; start itself if there is nothing new. What the batch will

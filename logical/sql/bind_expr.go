@@ -536,7 +536,7 @@ func (e *env) timeText(x, other expr.Expr) expr.Expr {
 	if !ok || l.Type().ID() != arrow.STRING || l.IsNull() {
 		return x
 	}
-	if id := other.Type().ID(); id != arrow.TIMESTAMP && id != arrow.DATE32 && id != arrow.INTERVAL_MONTH_DAY_NANO {
+	if id := other.Type().ID(); id != arrow.TIMESTAMP && id != arrow.DATE32 && id != arrow.TIME64 && id != arrow.INTERVAL_MONTH_DAY_NANO {
 		return x
 	}
 	if v, err := columnar.ParseInterval(l.Value.ValueStr(0)); err == nil {

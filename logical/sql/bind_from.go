@@ -97,6 +97,8 @@ func (b *binder) table(t ast.TableExpr, outer *env) (*relation, error) {
 			return nil, err
 		}
 		return b.requalified(r, n.Alias)
+	case *ast.Sample:
+		return b.sample(n, outer)
 	case *ast.ParenTable:
 		r, err := b.table(n.Table, outer)
 		if err != nil || n.Alias == nil {

@@ -56,7 +56,7 @@ func (b *binder) joinLateral(n *ast.Join, left *relation, q *ast.TableQuery, out
 		return nil, b.unsupported(n, "this kind of join with LATERAL", "its rows are made of the rows before it", "use CROSS JOIN LATERAL, JOIN LATERAL … ON or LEFT JOIN LATERAL … ON; EXISTS asks whether there is one")
 	}
 	if n.Natural || n.Asof || len(n.Using) > 0 {
-		return nil, b.unsupported(n, "NATURAL, ASOF and USING with LATERAL", "", "write the condition into the query's WHERE, and ON TRUE")
+		return nil, b.unsupported(n, "NATURAL, ASOF or USING with LATERAL", "", "write the condition into the query's WHERE, and ON TRUE")
 	}
 	return b.lateralQuery(left, q, kind, n.On, outer)
 }

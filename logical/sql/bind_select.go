@@ -189,55 +189,6 @@ func (sel *selection) expandGenerator(c *ast.Call) (done bool, err error) {
 	return true, err
 }
 
-func (sel *selection) expandStar(star *ast.Star) error {
-	b := sel.b
-	if len(sel.s.From) == 0 {
-		return b.errorf(star, "there is no FROM to take * from")
-	}
-	table := ""
-	if n := len(star.Table); n > 0 {
-		table = star.Table[n-1].Text
-	}
-	var columns []column
-	for _, c := range sel.from.columns {
-		if table == "" && !c.shadowed || table != "" && strings.EqualFold(c.table, table) {
-			columns = append(columns, c)
-		}
-	}
-	if len(columns) == 0 {
-		return b.errorf(star, "there is no table %s in FROM%s", table, columnar.DidYouMean(table, tablesOf(sel.from)))
-	}
-	used := map[string]bool{}
-	for _, c := range columns {
-		if id := identNamed(star.Except, c.name); id != nil {
-			used[id.Text] = true
-			continue
-		}
-		it := &item{syntax: star, name: c.name, x: c.Column, state: bound, window: c.window}
-		for _, r := range star.Replace {
-			if strings.EqualFold(r.Alias.Text, c.name) {
-				used[r.Alias.Text] = true
-				it = &item{syntax: r.X, name: c.name, alias: true}
-			}
-		}
-		sel.items = append(sel.items, it)
-	}
-	for _, id := range star.Except {
-		if !used[id.Text] {
-			return b.errorf(id, "there is no column %s to leave out%s", id.Text, columnar.DidYouMean(id.Text, namesOf(columns)))
-		}
-	}
-	for _, r := range star.Replace {
-		if !used[r.Alias.Text] {
-			return b.errorf(r.Alias, "there is no column %s to replace%s", r.Alias.Text, columnar.DidYouMean(r.Alias.Text, namesOf(columns)))
-		}
-	}
-	if len(columns) == len(star.Except) {
-		return b.errorf(star, "no column is left")
-	}
-	return nil
-}
-
 func identNamed(list []*ast.Ident, name string) *ast.Ident {
 	for _, id := range list {
 		if strings.EqualFold(id.Text, name) {

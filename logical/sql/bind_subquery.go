@@ -46,6 +46,9 @@ func (e *env) subquery(n ast.Node, q *ast.Query, can joinable) (*relation, *deco
 		r.node = withoutFree(r.node)
 	}
 	r.node = unsorted(r.node)
+	if can == byConditions {
+		r.node = onceOrMore(r.node)
+	}
 	return e.decorrelated(n, r, can)
 }
 

@@ -226,6 +226,9 @@ func (b *binder) constantInterval(x ast.Expr, what string) (arrow.MonthDayNanoIn
 	return arrow.MonthDayNanoInterval{}, b.hinted(x, "INTERVAL '10 seconds'", "%s must be an interval written out", what)
 }
 
+// maxGapDays leaves room for the end of a session, its last time and the gap.
+const maxGapDays = 100_000 * 366
+
 // gap binds the gap of a session: an interval or a text, fixed or of each row.
 func (e *env) gap(x ast.Expr) (expr.Expr, error) {
 	fixed := ast.Unparen(x)
@@ -240,6 +243,9 @@ func (e *env) gap(x ast.Expr) (expr.Expr, error) {
 		}
 		if !positive(v) {
 			return nil, e.b.errorf(x, "the gap of a session must be positive")
+		}
+		if int64(v.Months)*31+int64(v.Days) > maxGapDays || v.Nanoseconds/1000/columnar.MicrosPerDay > maxGapDays {
+			return nil, e.b.errorf(x, "the gap of a session is too long: no row could be in one")
 		}
 		return mustLiteral(v), nil
 	}

@@ -319,6 +319,14 @@ func ofNoRows(e expr.Expr) expr.Expr {
 	return &expr.Literal{Value: value}
 }
 
+// onceOrMore leaves out that rows are taken once, where it is asked only whether there is one.
+func onceOrMore(n logical.Node) logical.Node {
+	if x, ok := n.(*logical.Distinct); ok && x.On == nil {
+		return onceOrMore(x.Input)
+	}
+	return n
+}
+
 // unsorted drops the order of the rows of a subquery, which nothing sees.
 func unsorted(n logical.Node) logical.Node {
 	switch x := n.(type) {
@@ -338,16 +346,26 @@ func (d *decorrelator) pullDistinct(x *logical.Distinct) (logical.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	on := x.On
-	if on != nil {
-		list, ok := d.pairs(in)
-		if !ok {
-			return nil, d.unsupported("what is distinct depends on more than equalities with the query around it")
+	if x.On == nil {
+		keys, err := d.keyed(in, "takes once")
+		if err != nil {
+			return nil, err
 		}
-		on = slices.Clone(on)
-		for _, p := range list {
-			on = append(on, p.inner)
+		list := keys
+		for _, c := range x.Schema().Columns {
+			if !slices.ContainsFunc(keys, func(k expr.Named) bool { return k.ID == c.ID }) {
+				list = append(list, expr.Pass(c))
+			}
 		}
+		return logical.NewDistinct(logical.NewProject(in, list), nil, false), nil
+	}
+	pairs, ok := d.pairs(in)
+	if !ok {
+		return nil, d.unsupported("what is distinct depends on more than equalities with the query around it")
+	}
+	on := slices.Clone(x.On)
+	for _, p := range pairs {
+		on = append(on, p.inner)
 	}
 	return logical.NewDistinct(in, on, false), nil
 }

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tidemill/tidemill/logical"
@@ -31,7 +32,10 @@ type standIns map[expr.ID]expr.Expr
 // perElement makes r free of the columns of outer; conds of d join it to outer. It is
 // reason, an error, where that is not possible.
 func (d *decorrelator) perElement(r *relation, outer logical.Node, reason error) (*relation, error) {
-	if logical.IsStreaming(outer) || isCorrelated(outer) {
+	if logical.IsStreaming(outer) {
+		return nil, d.overStream(reason)
+	}
+	if isCorrelated(outer) {
 		return nil, reason
 	}
 	m := &domain{d: d, outer: outer}
@@ -67,6 +71,16 @@ func (d *decorrelator) perElement(r *relation, outer logical.Node, reason error)
 	}
 	out.node = logical.NewProject(node, list)
 	return out, nil
+}
+
+// overStream is reason where the query around the subquery reads a stream, which cannot be
+// read a second time for its distinct values.
+func (d *decorrelator) overStream(reason error) error {
+	var u *logical.UnsupportedError
+	if !errors.As(reason, &u) {
+		return reason
+	}
+	return d.b.unsupported(d.at, "this correlated subquery over a stream", u.Reason, "relate it to the stream by equalities, or compute it in a query over the output")
 }
 
 // uses says whether n uses one of the columns.

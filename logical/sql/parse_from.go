@@ -112,8 +112,19 @@ func (p *parser) lateralView(from int, left ast.TableExpr) ast.TableExpr {
 	return v
 }
 
-// tablePrimary reads one table. Without alias it takes none, as in an argument.
+// tablePrimary reads one table, or a sample of it. Without alias it takes none, as in an
+// argument.
 func (p *parser) tablePrimary(withAlias bool) ast.TableExpr {
+	from := p.from()
+	t := p.tableSource(withAlias)
+	if withAlias && p.atSample() {
+		return p.sample(from, t)
+	}
+	p.refuseTail()
+	return t
+}
+
+func (p *parser) tableSource(withAlias bool) ast.TableExpr {
 	none := &ast.TableName{Span: p.tok().span, Parts: []*ast.Ident{{}}}
 	if !p.enter() {
 		p.leave()

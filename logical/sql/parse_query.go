@@ -243,7 +243,7 @@ func (p *parser) selectAlias() *ast.Ident {
 	return nil
 }
 
-// starOptions reads EXCEPT (a, b) and REPLACE (x AS a).
+// starOptions reads EXCEPT (a, b), REPLACE (x AS a) and RENAME (a AS b).
 func (p *parser) starOptions(star *ast.Star) {
 	if p.isWord("EXCEPT", "EXCLUDE") && p.ahead(1).isSymbol("(") && !p.atParenQuery(p.i+1) {
 		p.advance()
@@ -267,7 +267,28 @@ func (p *parser) starOptions(star *ast.Star) {
 		}
 		p.closeList()
 	}
+	if p.isWord("RENAME") && p.ahead(1).isSymbol("(") {
+		p.skip(2)
+		star.Rename = p.renames()
+	}
 	star.To = p.span(star.From).To
+}
+
+func (p *parser) renames() []*ast.Renamed {
+	var list []*ast.Renamed
+	for {
+		from := p.from()
+		r := &ast.Renamed{Column: p.anyName("the name of a column")}
+		p.expectWord("AS")
+		r.To = p.anyName("the new name")
+		r.Span = p.span(from)
+		list = append(list, r)
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.closeList()
+	return list
 }
 
 func (p *parser) groupBy() *ast.GroupBy {

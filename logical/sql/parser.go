@@ -321,6 +321,9 @@ func (p *parser) wordIsName(i int) bool {
 		if t.isWord("CASE", "NOT") {
 			return t.text == "CASE" && next.isWord("AS", "FROM")
 		}
+		if t.isWord("WINDOW") && !isReserved(next.text) { // SELECT window w, not WINDOW w AS (…)
+			return !p.tokens[min(i+2, len(p.tokens)-1)].isWord("AS")
+		}
 		return isReserved(next.text) || afterName[next.text]
 	}
 	return false
@@ -381,6 +384,10 @@ func (p *parser) atBareAlias() bool {
 		return !next.isWord("VIEW")
 	case "ASOF":
 		return !p.atAsof()
+	case "TABLESAMPLE":
+		return !p.atSample()
+	case "PIVOT", "UNPIVOT", "MATCH_RECOGNIZE":
+		return !p.atUnknownTail()
 	case "MATCH_CONDITION": // of other engines, unless names of columns follow it
 		return !next.isSymbol("(") || p.ahead(3).isSymbol(",") || p.ahead(3).isSymbol(")")
 	case "FETCH":

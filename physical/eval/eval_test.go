@@ -368,6 +368,49 @@ func TestVolatile(t *testing.T) {
 	}
 }
 
+// TestEvalAllocations pins what a batch costs an expression once the pool is warm: the
+// heads of the arrays it makes, whatever the number of rows.
+func TestEvalAllocations(t *testing.T) {
+	mem := columnar.NewPool()
+	schema := columnartest.Schema(t, "a:bigint  b:bigint  s:varchar  d:double")
+	col, lit := expr.Col, expr.Lit
+	for name, c := range map[string]struct {
+		term expr.Term
+		most float64
+	}{
+		"add":     {col("d").Add(col("d")), 8},
+		"compare": {col("a").Gt(lit(int64(500))).And(col("s").Eq(lit("x"))), 24},
+		"case":    {expr.When(col("a").Gt(lit(int64(500))), col("b")).Otherwise(lit(int64(0))), 24},
+	} {
+		p, err := eval.Compile(schema, bind(t, schema, c.term))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range []int{1024, 65536} {
+			fields := make([]arrow.Array, schema.NumFields())
+			for i := range fields {
+				fields[i] = columnartest.RandomColumn(t, mem, schema.Field(i).Type, uint64(i), columnartest.RandomOptions{Rows: rows, Nulls: -1})
+			}
+			rb := array.NewRecordBatch(schema, fields, int64(rows))
+			env := &eval.Env{Mem: mem}
+			n := testing.AllocsPerRun(20, func() {
+				out, err := p.Eval(env, rb)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[0].Release()
+			})
+			if n > c.most {
+				t.Errorf("%s, %d rows: %v allocations, at most %v", name, rows, n, c.most)
+			}
+			rb.Release()
+			for _, f := range fields {
+				f.Release()
+			}
+		}
+	}
+}
+
 func BenchmarkEval(b *testing.B) {
 	mem := columnar.NewPool()
 	n := columnar.DefaultBatchRows

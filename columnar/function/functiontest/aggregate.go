@@ -48,6 +48,7 @@ func TestAggregate(t *testing.T, f *function.Aggregate, args []arrow.DataType, r
 	a.Release()
 
 	t.Run("Merge", func(*testing.T) { c.merge(all) })
+	t.Run("Absorb", func(*testing.T) { c.absorb(all) })
 	t.Run("Load", func(*testing.T) { c.load(all) })
 	t.Run("Groups", func(*testing.T) { c.groups(empty[:1]) })
 	t.Run("Resize", func(*testing.T) {
@@ -139,6 +140,23 @@ func (c *aggregateCase) merge(want []any) {
 		c.update(b, c.rows[at:], 2)
 		c.state(b, 2, func(s []arrow.Array) error { return a.Merge([]uint32{0}, s) })
 		c.same(fmt.Sprintf("merged after row %d", at), c.results(a, 0), want)
+		a.Release()
+		b.Release()
+	}
+}
+
+// absorb does the same without state columns, where an accumulator can.
+func (c *aggregateCase) absorb(want []any) {
+	for at := range len(c.rows) + 1 {
+		a, b := c.open(1), c.open(3)
+		c.update(a, c.rows[:at], 0)
+		c.update(b, c.rows[at:], 2)
+		if absorber, ok := a.(function.Absorber); ok {
+			if err := absorber.Absorb([]uint32{0}, b, []uint32{2}); err != nil {
+				c.t.Fatalf("Absorb: %v", err)
+			}
+			c.same(fmt.Sprintf("absorbed after row %d", at), c.results(a, 0), want)
+		}
 		a.Release()
 		b.Release()
 	}

@@ -210,12 +210,19 @@ type Field struct {
 	Name *Ident
 }
 
-// Star is * or t.*, with the columns to leave out or to replace.
+// Star is * or t.*, with the columns to leave out, to replace or to rename.
 type Star struct {
 	Span
 	Table   []*Ident
 	Except  []*Ident
 	Replace []*SelectItem
+	Rename  []*Renamed
+}
+
+// Renamed is From AS To in RENAME.
+type Renamed struct {
+	Span
+	Column, To *Ident
 }
 
 // Array is ARRAY[…] or […].

@@ -223,7 +223,13 @@ func (n *Star) print(p *printer) {
 		p.put(" REPLACE ")
 		parens(p, n.Replace)
 	}
+	if len(n.Rename) > 0 {
+		p.put(" RENAME ")
+		parens(p, n.Rename)
+	}
 }
+
+func (n *Renamed) print(p *printer) { p.put(n.Column, " AS ", n.To) }
 
 func (n *Array) print(p *printer) {
 	p.put("ARRAY[")

@@ -130,6 +130,13 @@ func (n *TableQuery) print(p *printer) {
 	alias(p, n.Alias)
 }
 
+func (n *Sample) print(p *printer) {
+	p.put(n.Table, " TABLESAMPLE (", n.Amount)
+	p.opt(n.Rows, " ROWS)")
+	p.opt(!n.Rows, " PERCENT)")
+	alias(p, n.Alias)
+}
+
 func (n *ParenTable) print(p *printer) {
 	p.put("(", n.Table, ")")
 	alias(p, n.Alias)

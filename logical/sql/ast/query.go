@@ -155,6 +155,15 @@ type TableQuery struct {
 	Alias   *Alias
 }
 
+// Sample is Table TABLESAMPLE (Amount PERCENT), or (Amount ROWS).
+type Sample struct {
+	Span
+	Table  TableExpr
+	Amount *Number
+	Rows   bool
+	Alias  *Alias
+}
+
 // ParenTable is a join in parentheses.
 type ParenTable struct {
 	Span
@@ -201,6 +210,7 @@ func (*TableName) table()   {}
 func (*TablePath) table()   {}
 func (*TableFunc) table()   {}
 func (*TableQuery) table()  {}
+func (*Sample) table()      {}
 func (*ParenTable) table()  {}
 func (*Join) table()        {}
 func (*LateralView) table() {}

@@ -51,6 +51,7 @@ func (n *Cast) children(visit func(Node))      { visit(n.X) }
 func (n *Extract) children(visit func(Node))   { visit(n.X) }
 func (n *Field) children(visit func(Node))     { visit(n.X) }
 func (n *Star) children(visit func(Node))      { each(n.Replace, visit) }
+func (*Renamed) children(func(Node))           {}
 func (n *Array) children(visit func(Node))     { each(n.Items, visit) }
 func (n *Struct) children(visit func(Node))    { each(n.Fields, visit) }
 func (n *Arg) children(visit func(Node))       { visit(n.Value) }
@@ -73,6 +74,7 @@ func (n *TableFunc) children(visit func(Node)) { each(n.Args, visit) }
 func (n *TableQuery) children(visit func(Node)) {
 	visit(n.Query)
 }
+func (n *Sample) children(visit func(Node))       { visit(n.Table) }
 func (n *ParenTable) children(visit func(Node))   { visit(n.Table) }
 func (n *ParenQuery) children(visit func(Node))   { visit(n.Query) }
 func (n *Values) children(visit func(Node))       { each(n.Rows, visit) }
