@@ -108,7 +108,7 @@ var streamRows = []struct{ suite, name, title, text string }{
 	{"fresh", "tidemill, append mode, closed windows to Parquet", "… closed windows to Parquet", "{mean s} s; {MB} MB"},
 	{"fresh", "DuckDB, INSERT ON CONFLICT", "… DuckDB's `INSERT … ON CONFLICT`", "{mean s} s: Tidemill takes {ratio} of it"},
 	{"fresh", "DuckDB, re-scan of all files", "… DuckDB's query over all 100 files", "{mean s} s: Tidemill takes {ratio} of it"},
-	{"peers", "fresh, spark", "… Spark Structured Streaming, RocksDB", "{s} s a file"},
+	{"peers", "fresh, spark", "… Spark Structured Streaming, RocksDB, the first 40 files", "{s} s a file; {MB} MB"},
 	{"latency", "filter, trigger to commit", "batch of 1,000 rows, filtered into Parquet, p50", "{p50 ms} ms"},
 	{"latency", "filter, trigger to commit, without fsync", "… without its fsyncs", "{p50 ms} ms"},
 	{"latency", "filter, rename to output", "… from a file's rename to its output", "{p50 ms} ms, p99 {p99 ms} ms"},

@@ -2,7 +2,6 @@ package logical
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tidemill/tidemill/logical/connector"
@@ -363,8 +362,8 @@ func boundRemedy(j *Join) string {
 		node   Node
 		needed bool
 	}{{j.Left, j.Kind == RightJoin || j.Kind == FullJoin}, {j.Right, j.Kind != RightJoin}} {
-		if s.needed && len(EventTimes(s.node)) == 0 {
-			bare = append(bare, streamNames(s.node)...)
+		if s.needed && !hasWatermark(s.node) {
+			bare = append(bare, streamsOf(s.node)...)
 		}
 	}
 	if len(bare) == 0 {
@@ -373,16 +372,14 @@ func boundRemedy(j *Join) string {
 	return "declare a WATERMARK in CREATE STREAM of " + strings.Join(bare, " and ") + ", and " + bound
 }
 
-// streamNames are the names of the streams that n reads.
-func streamNames(n Node) []string {
-	var names []string
+func hasWatermark(n Node) bool {
+	found := false
 	Walk(n, func(x Node) bool {
-		if s, ok := x.(*StreamScan); ok && !slices.Contains(names, s.Stream.Name) {
-			names = append(names, s.Stream.Name)
-		}
-		return true
+		_, ok := x.(*Watermark)
+		found = found || ok
+		return !found
 	})
-	return names
+	return found
 }
 
 // checkAsofJoin asks for a right side that is known whole.

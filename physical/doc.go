@@ -27,6 +27,9 @@
 // complete before its probe side is read; PartitionTop those behind the ranks that a filter
 // asks for. What is above them decides as if they were not there.
 //
+// What stands in a plan several times, aggregations of a WITH query, is run once: Share
+// puts a Shared in each place.
+//
 // # Memory
 //
 // Batches between operators may have dictionary-encoded text; Run gives plain ones.

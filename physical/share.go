@@ -140,7 +140,13 @@ func (c comparison) scans(a, b ScanSpec) bool {
 }
 
 func sameTable(a, b connector.Table) bool {
-	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+	if a == nil || b == nil {
+		return false
+	}
+	if c, ok := a.(connector.TableComparer); ok {
+		return c.SameTable(b)
+	}
+	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
 func (c comparison) joins(a, b *JoinSpec) bool {

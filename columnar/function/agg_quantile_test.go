@@ -84,3 +84,30 @@ func checkQuantile(t *testing.T, a *quantile, groups []uint32, want [][]float64)
 		}
 	}
 }
+
+// BenchmarkQuantile collects and finishes 1,000 values a group.
+func BenchmarkQuantile(b *testing.B) {
+	const groups, rows = 1000, 1 << 20
+	mem := columnar.NewPool()
+	values := columnartest.RandomColumn(b, mem, columnar.Float64, 1, columnartest.RandomOptions{Rows: rows, Nulls: -1})
+	defer values.Release()
+	r := rand.New(rand.NewPCG(1, 1))
+	ids := make([]uint32, rows)
+	for i := range ids {
+		ids[i] = uint32(r.IntN(groups))
+	}
+	a, all := newQuantile(mem, nil), rangeIDs(0, groups)
+	a.Resize(groups)
+	for b.Loop() {
+		if err := a.Update(ids, []columnar.Datum{columnar.ColumnDatum(values)}); err != nil {
+			b.Fatal(err)
+		}
+		m, err := a.Result(all)
+		if err != nil {
+			b.Fatal(err)
+		}
+		m.Release()
+		a.Clear(all)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+}

@@ -1070,7 +1070,7 @@ func BenchmarkUpdate(b *testing.B) {
 			dt   arrow.DataType
 		}{
 			{"count", columnar.Int64}, {"sum", columnar.Int64}, {"sum", columnar.Float64}, {"avg", columnar.Float64}, {"max", columnar.Int64},
-			{"min", columnar.Float64}, {"max", columnar.String}, {"stddev", columnar.Float64}, {"sum", columnar.Decimal(18, 2)},
+			{"min", columnar.Float64}, {"max", columnar.String}, {"stddev", columnar.Float64}, {"skewness", columnar.Float64}, {"sum", columnar.Decimal(18, 2)},
 		} {
 			b.Run(fmt.Sprintf("%s/%s/%d", c.name, columnar.TypeName(c.dt), groups), func(b *testing.B) {
 				col := columnartest.RandomColumn(b, mem, c.dt, 1, columnartest.RandomOptions{Rows: rows, Nulls: -1})

@@ -13,6 +13,17 @@
 //  3. A scanner of the format finds the records that begin in the range, and their
 //     cells; package cells makes columns of them.
 //
+// A compressed file is decompressed in a goroutine of its own, some pieces ahead.
+//
+// # Files whose columns differ
+//
+// Columns.Evolution is the policy, in evolution.go. In files without types each value is
+// judged by itself, by the reader of the format; files with types go through ReadTyped,
+// which reads what does not fit in the file's own type and takes it apart. Rescued makes
+// the column of what no other takes.
+//
+// # Counting
+//
 // Bytes go into the file's ContentHash as they are read, each block by the one range
 // it lies in. Line numbers are counted only when a message needs one.
 package codec

@@ -126,8 +126,16 @@ func FuzzInfer(f *testing.F) {
 	for i, s := range seeds {
 		f.Add([]byte(s), uint8(i))
 	}
+	f.Add([]byte("#\na;b|c\n1;2|3\n"), uint8(3))
+	f.Add([]byte("a\x00,\x00b\x00\n\x001\x00,\x00"), uint8(4))
 	f.Fuzz(func(t *testing.T, text []byte, variant uint8) {
 		o := Options{Header: Header(variant % 3), Mode: codec.Mode(variant / 3 % 3), UnionByName: variant > 100}
+		if variant%4 == 3 {
+			o.Delimiter, o.Comment = "auto", "#"
+		}
+		if variant%5 == 4 {
+			o.Encoding = encoding(t, []string{"utf-16le", "utf-16be", "windows-1252", "koi8-r"}[variant/5%4])
+		}
 		file := codectest.File(t, "x.csv", text)
 		inferred, ok, err := newFormat(t, o).Infer(t.Context(), []codec.File{file})
 		if err != nil || !ok {

@@ -39,8 +39,9 @@
 //
 // A batch becomes part of the output in steps:
 //
-//  1. its files are written to staging and synced, and so are their names;
-//  2. pending/N, listing them, is written atomically: from here on the batch is
+//  1. its files are written to staging and synced, and so are their names; the draft of
+//     the decision beside them, under a temporary name;
+//  2. pending/N, listing them, is given its name, atomically: from here on the batch is
 //     visible, whatever happens;
 //  3. each file is renamed to its name, and the directories are synced;
 //  4. pending/N is renamed to manifest/N.

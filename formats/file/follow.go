@@ -50,6 +50,9 @@ func (s *Source) follow(v visitor, full bool) (isOutput bool, err error) {
 		s.followed = nil
 		return false, err
 	}
+	if err := s.o.checkClean(); err != nil {
+		return true, err
+	}
 	fsys := s.o.env.FS
 	s.o.lister.watch.add(dir)
 	now := s.o.env.Clock()

@@ -104,15 +104,15 @@ func TestFollowOutput(t *testing.T) {
 // What a stream over an output finds out only while it runs, or reads with care.
 func TestFollowOddOutputs(t *testing.T) {
 	t.Parallel()
-	begin := func(t *testing.T, mode connector.OutputMode) (*world, *follow) {
+	begin := func(t *testing.T, mode connector.OutputMode, options ...string) (*world, *follow) {
 		w := newWorld(t)
-		f := w.follow("out")
+		f := w.follow("out", options...)
 		f.expectFiles()
 		env := w.env("path", "out", "format", "csv")
 		env.Mode = mode
 		sink := w.sink(env)
 		w.publish(sink, w.batch(0, mode, "v:bigint\n1\n"))
-		if mode == connector.Append {
+		if mode == connector.Append && options == nil {
 			f.expectFiles(partName(0))
 			w.publish(sink, w.batch(1, mode, "v:bigint\n1\n"))
 		}
@@ -135,6 +135,15 @@ func TestFollowOddOutputs(t *testing.T) {
 		}
 		_, err := f.poll()
 		wantError(t, err, "output_mode = 'complete'")
+	})
+	t.Run("cleaned", func(t *testing.T) {
+		t.Parallel()
+		w, f := begin(t, connector.Append, "clean_source", "delete")
+		_, err := f.poll()
+		wantError(t, err, "clean_source", "the output of a query")
+		if !w.exists(partName(0)) {
+			t.Error("the output is cleaned away")
+		}
 	})
 	t.Run("damaged", func(t *testing.T) {
 		t.Parallel()

@@ -405,7 +405,7 @@ func (s *Source) dropOld(root rootOf) {
 		return
 	}
 	s.tooOld += dropped
-	s.o.env.Warnf("%d files are older than the newest by more than max_file_age and are passed over: %s is one", dropped, join(root.dir, s.seen.path(int(first))))
+	s.o.env.Warnf("files older than the newest by more than max_file_age are passed over: %d, %s first", dropped, join(root.dir, s.seen.path(int(first))))
 }
 
 // putBatch writes the entry of a batch.

@@ -24,6 +24,7 @@ import (
 //
 // Whether two paths are the same is decided by their bytes; hashes only find candidates.
 type seenSet struct {
+	hash    func(dir uint32, base string) uint32
 	slots   []uint64
 	recs    [][]seenRecord
 	n       int // records in recs
@@ -65,7 +66,7 @@ const (
 )
 
 func newSeenSet() *seenSet {
-	return &seenSet{slots: make([]uint64, 64), dirByID: map[string]uint32{}, before: map[uint32]seenRecord{}}
+	return &seenSet{hash: hashName, slots: make([]uint64, 64), dirByID: map[string]uint32{}, before: map[uint32]seenRecord{}}
 }
 
 // splitPath is the folder of a path with its last slash, and its name. A name that has
@@ -103,7 +104,7 @@ func hashName(dir uint32, base string) uint32 {
 
 // find returns the slot of a path and its record, -1 if the slot is free.
 func (s *seenSet) find(dir uint32, base string) (slot, rec int) {
-	hash, mask := hashName(dir, base), len(s.slots)-1
+	hash, mask := s.hash(dir, base), len(s.slots)-1
 	for slot = int(hash) & mask; ; slot = (slot + 1) & mask {
 		v := s.slots[slot]
 		if v == 0 {
@@ -163,7 +164,7 @@ func (s *seenSet) make(rel string) int {
 	}
 	r.piece, r.at = uint32(last), uint16(len(s.names[last]))
 	s.names[last] = append(s.names[last], base...)
-	s.slots[slot] = uint64(hashName(id, base))<<32 | uint64(rec+1)
+	s.slots[slot] = uint64(s.hash(id, base))<<32 | uint64(rec+1)
 	return rec
 }
 

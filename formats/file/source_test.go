@@ -310,7 +310,7 @@ func TestFileAges(t *testing.T) {
 	s.expect()
 	w.writeAt(111, "in/d.csv", "v\n4\n")
 	s.expect("4")
-	if s.source.Metrics()["numFilesTooOld"] != "1" || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "1 files are older") {
+	if s.source.Metrics()["numFilesTooOld"] != "1" || len(w.warnings) != 1 || !strings.Contains(w.warnings[0], "passed over: 1, in/a.csv first") {
 		t.Errorf("too old: %v, %q", s.source.Metrics(), w.warnings)
 	}
 }
@@ -817,56 +817,62 @@ func FuzzSourceLog(f *testing.F) {
 	})
 }
 
+// knownFile is what a seenSet is to know of a path.
+type knownFile struct{ logged, queued *foundFile }
+
 func TestSeenSet(t *testing.T) {
 	t.Parallel()
-	type known struct {
-		logged, queued foundFile
+	for name, hash := range map[string]func(uint32, string) uint32{
+		"hashed":                         hashName,
+		"every hash the same, or nearly": func(dir uint32, _ string) uint32 { return dir % 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSeenSet()
+			s.hash = hash
+			testSeenSet(t, s)
+		})
 	}
+}
+
+func testSeenSet(t *testing.T, s *seenSet) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	s := newSeenSet()
-	want := map[string]known{}
-	long := strings.Repeat("long", 1<<15) // a name that has no room in a record
-	name := func() string {
-		return []string{fmt.Sprintf("d%d/e/f%d", rnd.IntN(5), rnd.IntN(400)), fmt.Sprint(rnd.IntN(9)), long, "d/" + long}[min(rnd.IntN(40), 3)&^(rnd.IntN(4))]
+	names := []string{"a", "d/" + strings.Repeat("long", 1<<15)} // a name that has no room in a record
+	for i := range 600 {
+		names = append(names, fmt.Sprintf("d%d/e/f%d", i%5, i))
 	}
-	for range 50000 {
-		rel := name()
-		k := want[rel]
-		rec := s.get(splitPath(rel))
-		f := foundFile{rel, connector.FileIdentity{Size: 1 + rnd.Int64N(9), ModTime: rnd.Int64N(9)}}
+	want := map[string]knownFile{}
+	for range 20000 {
+		rel := names[rnd.IntN(len(names))]
+		k, rec := want[rel], s.get(splitPath(rel))
+		f := &foundFile{rel, connector.FileIdentity{Size: rnd.Int64N(9), ModTime: rnd.Int64N(9)}}
 		switch op := rnd.IntN(4); {
 		case op == 0:
-			s.put(f, 7)
+			s.put(*f, 7)
 			k.logged = f
-		case op == 1 && k.queued.rel == "":
-			s.queue(f, 8)
+		case op == 1 && k.queued == nil:
+			s.queue(*f, 8)
 			k.queued = f
 		case op == 2 && rec >= 0:
 			s.unqueue(uint32(rec))
-			k.queued = foundFile{}
-		case op == 3 && k.queued.rel != "":
+			k.queued = nil
+		case op == 3 && k.queued != nil:
 			s.logNow(uint32(rec), 7)
-			k = known{logged: k.queued}
+			k = knownFile{logged: k.queued}
 		}
 		want[rel] = k
-		k = want[name()]
-		switch rec := s.get(splitPath(k.logged.rel + k.queued.rel[min(len(k.logged.rel), len(k.queued.rel)):])); {
-		case k.queued.rel != "":
-			if r := s.rec(rec); r.state != stateQueued || !r.same(k.queued) || r.number != 8 {
-				t.Fatalf("%+v, not %+v", r, k.queued)
-			}
-		case k.logged.rel != "":
-			if r := s.rec(rec); r.state != stateLogged || !r.same(k.logged) || r.number != 7 {
-				t.Fatalf("%+v, not %+v", r, k.logged)
-			}
-		case rec >= 0:
-			t.Fatalf("%+v is known", s.rec(rec))
-		}
+		probe := names[rnd.IntN(len(names))]
+		checkSeen(t, s, probe, want[probe])
 	}
 	logged, queued := 0, 0
-	for _, k := range want {
-		logged += len(k.logged.rel[:min(1, len(k.logged.rel))])
-		queued += len(k.queued.rel[:min(1, len(k.queued.rel))])
+	for rel, k := range want {
+		checkSeen(t, s, rel, k)
+		if k.logged != nil {
+			logged++
+		}
+		if k.queued != nil {
+			queued++
+		}
 	}
 	if s.len() != logged || s.queued != queued {
 		t.Errorf("%d logged, %d queued, not %d, %d", s.len(), s.queued, logged, queued)
@@ -879,8 +885,29 @@ func TestSeenSet(t *testing.T) {
 		t.Error("one path has two records")
 	}
 	s.forgetLogged()
-	if s.len() != 0 || s.queued != queued {
-		t.Errorf("%d logged, %d queued after forgetting, not 0, %d", s.len(), s.queued, queued)
+	for rel, k := range want {
+		checkSeen(t, s, rel, knownFile{queued: k.queued})
+	}
+}
+
+func checkSeen(t *testing.T, s *seenSet, rel string, want knownFile) {
+	t.Helper()
+	rec := s.get(splitPath(rel))
+	state, number, f := stateGone, int64(0), want.queued
+	switch {
+	case want.queued != nil:
+		state, number = stateQueued, 8
+	case want.logged != nil:
+		state, number, f = stateLogged, 7, want.logged
+	}
+	if rec < 0 || f == nil {
+		if rec >= 0 || f != nil {
+			t.Fatalf("%.20q: record %d of %+v", rel, rec, want)
+		}
+		return
+	}
+	if r := s.rec(rec); r.state != state || r.number != number || !r.same(*f) || s.wasLogged(uint32(rec)) != (want.logged != nil) {
+		t.Fatalf("%.20q: %+v is known of %+v", rel, r, want)
 	}
 }
 
@@ -941,8 +968,6 @@ func BenchmarkSeenSet(b *testing.B) {
 		dirs, names = append(dirs, fmt.Sprintf("year=2024/day=%d/", i%365)), append(names, fmt.Sprintf("part-%08d.csv", i))
 		s.put(foundFile{rel: dirs[i] + names[i]}, int64(i))
 	}
-	bytes := len(s.slots)*8 + len(s.recs)*recordsPiece*40 + len(s.names)*namesPiece
-	b.ReportMetric(float64(bytes)/float64(len(names)), "B/file")
 	i := 0
 	for b.Loop() {
 		if s.get(dirs[i&(1<<20-1)], names[i&(1<<20-1)]) < 0 {
@@ -950,6 +975,8 @@ func BenchmarkSeenSet(b *testing.B) {
 		}
 		i++
 	}
+	bytes := len(s.slots)*8 + len(s.recs)*recordsPiece*40 + len(s.names)*namesPiece
+	b.ReportMetric(float64(bytes)/float64(len(names)), "B/file")
 }
 
 func TestSweepGoesOn(t *testing.T) {

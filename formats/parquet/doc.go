@@ -17,7 +17,7 @@
 //	plan.go      node × wanted type → what to read
 //	nested.go    levels → lists, structs and maps
 //	reader.go    row groups → batches         format.go    codec.Format
-//	prune.go     can a filter be true in this row group?
+//	prune.go     can a filter be true in this row group?   bloom.go   can a value be in it?
 //	writer.go    batches → row groups, file   shred.go     batches → levels and values
 //	column_writer.go   values → page          page_writer.go   page → column chunk
 //	dictionary_writer.go   values → codes     statistics.go    smallest and largest

@@ -103,7 +103,7 @@ func (f *parquetFormat) units(ctx context.Context, file codec.File, m *fileMeta,
 			return nil, nil
 		}
 	}
-	groups := m.matching(schema.Schema, req, f.options.TimeZone)
+	groups := m.withBloom(file, schema.Schema, req, m.matching(schema.Schema, req, f.options.TimeZone))
 	return makeUnits(file, p, groups), nil
 }
 

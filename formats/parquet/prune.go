@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/physical/eval"
 )
@@ -15,6 +16,10 @@ import (
 // rule out that all filters are true. schema is what the filters' positions refer to.
 func (m *fileMeta) matching(schema *arrow.Schema, req connector.ScanRequest, zone *time.Location) []int {
 	var groups []int
+	var find func(int) *node
+	if len(req.Filters) > 0 {
+		find = m.finder(schema)
+	}
 	for g := range m.footer.RowGroups {
 		if m.footer.RowGroups[g].NumRows == 0 {
 			continue
@@ -23,7 +28,7 @@ func (m *fileMeta) matching(schema *arrow.Schema, req connector.ScanRequest, zon
 		bounds := func(column int) eval.Bounds {
 			b, ok := known[column]
 			if !ok && column >= 0 && column < schema.NumFields() {
-				b = m.bounds(g, schema.Field(column), zone)
+				b = m.bounds(g, find(column), schema.Field(column), zone)
 				known[column] = b
 			}
 			return b
@@ -39,10 +44,27 @@ func (m *fileMeta) matching(schema *arrow.Schema, req connector.ScanRequest, zon
 	return groups
 }
 
-// bounds is what the statistics of a row group say about a wanted column.
-func (m *fileMeta) bounds(group int, f arrow.Field, zone *time.Location) eval.Bounds {
+// finder finds the nodes that the columns of a source are read from; nil where the file
+// has none.
+func (m *fileMeta) finder(schema *arrow.Schema) func(column int) *node {
+	names := make([]string, len(m.root.children))
+	for i, c := range m.root.children {
+		names[i] = c.name
+	}
+	fields := codec.NewFields(names)
+	return func(column int) *node {
+		at, err := fields.Of(m.path, schema, schema.Field(column).Name)
+		if err != nil || at < 0 {
+			return nil
+		}
+		return m.root.children[at]
+	}
+}
+
+// bounds is what the statistics of a row group say about a wanted column, which is read
+// from n.
+func (m *fileMeta) bounds(group int, n *node, f arrow.Field, zone *time.Location) eval.Bounds {
 	rows := m.footer.RowGroups[group].NumRows
-	n := m.root.find(f.Name)
 	if n == nil {
 		return eval.Bounds{Nulls: rows, Rows: rows}
 	}

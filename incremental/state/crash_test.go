@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -373,7 +374,7 @@ func groupTexts(t *testing.T, s *Shard) []string {
 // checkOrdered makes sure that the order holds every row once.
 func checkOrdered(t *testing.T, s *Shard) {
 	t.Helper()
-	rows, err := s.Range(-1<<62, neverEvicted)
+	rows, err := s.Range(math.MinInt64, neverEvicted)
 	if err != nil {
 		t.Fatal(err)
 	}

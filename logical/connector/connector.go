@@ -197,6 +197,10 @@ type FileSet interface {
 // reading them.
 type RowCounter interface{ RowCount() (int64, bool) }
 
+// TableComparer is implemented by Tables that can tell whether another reads the same:
+// two places of a query that name one table may be read as one.
+type TableComparer interface{ SameTable(other Table) bool }
+
 // Describer gives the text by which progress and EXPLAIN name a source or sink:
 // FileSource[landing/bids].
 type Describer interface{ Description() string }

@@ -495,6 +495,8 @@ func hasAggregateCall(b *binder, x ast.Node) bool {
 		switch c := n.(type) {
 		case *ast.Subquery, *ast.Exists:
 			return false
+		case *ast.Quantified:
+			return c.Query == nil
 		case *ast.Call:
 			if _, ok := b.p.Functions.Aggregate(c.Name.Text); ok && c.Over == nil {
 				found = true

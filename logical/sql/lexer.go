@@ -273,8 +273,11 @@ func (l *lexer) number() *Error {
 		l.emit(tokenNumber, l.src[from:l.pos], from)
 		return nil
 	}
-	return l.fail(from, l.pos, quote(l.src[from:l.pos])+" is neither a number nor a name",
-		`a name that begins with a digit is quoted: "1st"`)
+	hint := `a name that begins with a digit is quoted: "1st"`
+	if text := strings.ToUpper(l.src[from:l.pos]); strings.HasPrefix(text, "0X") || strings.HasPrefix(text, "0B") {
+		hint = "numbers are written in decimal; X'1F' is one byte"
+	}
+	return l.fail(from, l.pos, quote(l.src[from:l.pos])+" is neither a number nor a name", hint)
 }
 
 // digits reads digits, with single underscores between them.
