@@ -129,8 +129,8 @@ func (s *Session) now() time.Time {
 	return time.Now()
 }
 
-// randomSeed is that of random functions in a bounded query.
-func randomSeed() uint64 {
+// randomSalt makes random functions without a seed give other values in each bounded query.
+func randomSalt() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])

@@ -330,7 +330,7 @@ func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Re
 func (s *Session) execContext() *physical.ExecContext {
 	return &physical.ExecContext{
 		Mem: s.mem, BatchRows: int(s.settings.batchRows), Parallel: int(s.settings.threads),
-		Location: s.settings.zone, Now: s.now().UnixMicro(), Seed: randomSeed(), Budget: s.budget(),
+		Location: s.settings.zone, Now: s.now().UnixMicro(), Salt: randomSalt(), Budget: s.budget(),
 	}
 }
 

@@ -352,5 +352,16 @@ func otherContent(was, now *checkpoint.CommitEntry) string {
 			return in.Path + " of " + in.Source
 		}
 	}
+	for i, h := range was.ManyInputs {
+		if i >= len(now.ManyInputs) {
+			break
+		}
+		for n := range h.Files {
+			a, b := h.Hash(n), now.ManyInputs[i].Hash(n)
+			if a != "" && b != "" && a != b {
+				return fmt.Sprintf("file %d of %s in this batch", n+1, h.Source)
+			}
+		}
+	}
 	return ""
 }

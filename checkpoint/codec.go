@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/internal/vfs"
 )
 
 // FormatVersion is the version of the files that this engine writes. It opens
@@ -35,12 +38,37 @@ func encodeFile(kind, id string, body []byte) []byte {
 }
 
 func encodeVersion(kind string, version int, id string, body []byte) []byte {
+	return append(headerOf(kind, version, id, body), body...)
+}
+
+// headerOf is the header line of a file, with room for its body if that is small.
+func headerOf(kind string, version int, id string, body []byte) []byte {
 	prefix := fmt.Sprintf("%s %s v%d %s xxh3 ", headerWord, kind, version, id)
-	data := make([]byte, 0, len(prefix)+33+len(body))
+	room := 0
+	if len(body) <= largeBody {
+		room = len(body)
+	}
+	data := make([]byte, 0, len(prefix)+33+room)
 	data = append(data, prefix...)
 	data = hex.AppendEncode(data, sumOf(prefix, body))
-	data = append(data, '\n')
-	return append(data, body...)
+	return append(data, '\n')
+}
+
+// largeBody is from what size on a body is not copied behind its header.
+const largeBody = 1 << 20
+
+// writeFile writes a file of a log durably.
+func writeFile(fsys vfs.FS, name, kind, id string, body []byte) error {
+	if len(body) <= largeBody {
+		return vfs.WriteAtomic(fsys, name, encodeFile(kind, id, body))
+	}
+	return vfs.WriteAtomicFunc(fsys, name, func(w io.Writer) error {
+		if _, err := w.Write(headerOf(kind, FormatVersion, id, body)); err != nil {
+			return err
+		}
+		_, err := w.Write(body)
+		return err
+	})
 }
 
 func sumOf(prefix string, body []byte) []byte {

@@ -1,6 +1,10 @@
 package checkpoint
 
-import "github.com/tidemill/tidemill/logical/connector"
+import (
+	"encoding/hex"
+
+	"github.com/tidemill/tidemill/logical/connector"
+)
 
 // CommitEntry is what a batch left behind. It is written to prepared/N before the
 // batch is visible and renamed to commits/N after; from then on the next batch
@@ -22,8 +26,58 @@ type CommitEntry struct {
 	// Sources are where each source has been read to, in the order of the plan.
 	Sources []SourceEnd `json:"sources"`
 	// Inputs are the files that were read, with the hashes taken while reading.
-	Inputs   []InputFile `json:"inputs"`
-	Counters Counters    `json:"counters"`
+	Inputs []InputFile `json:"inputs"`
+	// ManyInputs stand in place of Inputs in a batch of very many files, which the log of
+	// the source names.
+	ManyInputs []InputHashes `json:"many_inputs,omitempty"`
+	Counters   Counters      `json:"counters"`
+}
+
+// InputHashes are the hashes of the files that a batch read of one source, in the order in
+// which the source's log names them: hashBytes each, all zeros if none was taken.
+type InputHashes struct {
+	Source string `json:"source"`
+	Files  int64  `json:"files"`
+	Hashes []byte `json:"hashes"`
+}
+
+// hashBytes is how long an xxh3-128 is.
+const hashBytes = 16
+
+// Hash is that of file i in hexadecimal, as in an InputFile.
+func (h *InputHashes) Hash(i int64) string {
+	if i >= h.Files || (i+1)*hashBytes > int64(len(h.Hashes)) {
+		return ""
+	}
+	sum := [hashBytes]byte(h.Hashes[i*hashBytes:])
+	if sum == [hashBytes]byte{} {
+		return ""
+	}
+	return hex.EncodeToString(sum[:])
+}
+
+// AddInputHash adds a file to its source's. The files of a source come one after another.
+func AddInputHash(to []InputHashes, f InputFile) []InputHashes {
+	if n := len(to); n == 0 || to[n-1].Source != f.Source {
+		to = append(to, InputHashes{Source: f.Source})
+	}
+	h := &to[len(to)-1]
+	var sum [hashBytes]byte
+	if text, err := hex.DecodeString(f.Hash); err == nil && len(text) == hashBytes {
+		sum = [hashBytes]byte(text)
+	}
+	h.Files++
+	h.Hashes = append(h.Hashes, sum[:]...)
+	return to
+}
+
+// InputFiles is how many files the batch read.
+func (e *CommitEntry) InputFiles() int64 {
+	n := int64(len(e.Inputs))
+	for _, h := range e.ManyInputs {
+		n += h.Files
+	}
+	return n
 }
 
 // SourceEnd is what a batch did to one source.

@@ -52,7 +52,7 @@ func (l *Log[T]) Put(batchID int64, v T) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Path(batchID), err)
 	}
-	return vfs.WriteAtomic(l.fs, l.Path(batchID), encodeFile(l.kind, strconv.FormatInt(batchID, 10), body))
+	return writeFile(l.fs, l.Path(batchID), l.kind, strconv.FormatInt(batchID, 10), body)
 }
 
 // Withdraw removes the newest entry, durably, so that the batch can be planned

@@ -148,7 +148,7 @@ func (l *SourceLog) Put(id int64, entry []byte) error {
 		return err
 	}
 	l.changing()
-	if err := vfs.WriteAtomic(l.fs, l.Path(id), encodeFile(sourceKind, strconv.FormatInt(id, 10), entry)); err != nil {
+	if err := writeFile(l.fs, l.Path(id), sourceKind, strconv.FormatInt(id, 10), entry); err != nil {
 		return err
 	}
 	if at, there := slices.BinarySearch(names.singles, id); !there {

@@ -196,8 +196,11 @@ func (p SnapshotPolicy) Due(files []StateFile) bool {
 // TableFiles returns the files of one table, in order.
 func (s OperatorState) TableFiles(table string) []StateFile {
 	var files []StateFile
-	for _, f := range s.Files {
+	for i, f := range s.Files {
 		if f.Table == table {
+			if files == nil {
+				files = make([]StateFile, 0, len(s.Files)-i)
+			}
 			files = append(files, f)
 		}
 	}

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math"
 	"math/bits"
@@ -15,10 +16,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// AppendValue appends the text of value i of a, as CSV files, the CLI and CAST AS
-// VARCHAR write it: timestamps YYYY-MM-DD HH:MM:SS[.ffffff] on the clock of loc (nil
-// is UTC), floats in the shortest form that reads back, decimals exactly, nested
-// values as JSON. A null appends nothing.
+// AppendValue appends the text of value i of a, as CSV files and the CLI write it:
+// timestamps YYYY-MM-DD HH:MM:SS[.ffffff] on the clock of loc (nil is UTC), floats in the
+// shortest form that reads back, decimals exactly, nested values as JSON. A null appends
+// nothing.
 func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 	if IsNull(a, i) {
 		return dst
@@ -46,10 +47,51 @@ func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 	return AppendJSON(dst, a, i)
 }
 
+// AppendText appends the text of value i of a that CAST AS VARCHAR gives: that of
+// AppendValue, but for floats, which Spark writes so that they are told from integers
+// (42.0, 1.0E10), in nested values too.
+func AppendText(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
+	switch t := a.(type) {
+	case *array.Dictionary:
+		if IsNull(a, i) {
+			return dst
+		}
+		return AppendText(dst, t.Dictionary(), t.GetValueIndex(i), loc)
+	case *array.Float64:
+		if t.IsNull(i) {
+			return dst
+		}
+		return appendTextFloat(dst, t.Value(i), 64)
+	case *array.Float32:
+		if t.IsNull(i) {
+			return dst
+		}
+		return appendTextFloat(dst, float64(t.Value(i)), 32)
+	case *array.List, *array.Struct, *array.Map:
+		if IsNull(a, i) {
+			return dst
+		}
+		return AppendTextJSON(dst, a, i)
+	}
+	return AppendValue(dst, a, i, loc)
+}
+
+// AppendTextJSON is AppendJSON with floats as AppendText writes them.
+func AppendTextJSON(dst []byte, a arrow.Array, i int) []byte {
+	return appendJSON(dst, a, i, appendTextFloat)
+}
+
 // AppendJSON appends value i of a as JSON: timestamps as ISO 8601 text with Z,
 // decimals as numbers, binary as base64, floats that are not finite as text,
 // structs as objects, maps as objects with their keys as text; null is null.
 func AppendJSON(dst []byte, a arrow.Array, i int) []byte {
+	return appendJSON(dst, a, i, AppendFloat)
+}
+
+// floatText appends a float of 32 or 64 bits.
+type floatText func(dst []byte, v float64, bits int) []byte
+
+func appendJSON(dst []byte, a arrow.Array, i int, float floatText) []byte {
 	if IsNull(a, i) {
 		return append(dst, "null"...)
 	}
@@ -65,9 +107,9 @@ func AppendJSON(dst []byte, a arrow.Array, i int) []byte {
 	case *array.Int64:
 		return strconv.AppendInt(dst, a.Value(i), 10)
 	case *array.Float32:
-		return appendJSONFloat(dst, float64(a.Value(i)), 32)
+		return appendJSONFloat(dst, float64(a.Value(i)), 32, float)
 	case *array.Float64:
-		return appendJSONFloat(dst, a.Value(i), 64)
+		return appendJSONFloat(dst, a.Value(i), 64, float)
 	case *array.Decimal128:
 		return AppendDecimal(dst, a.Value(i), a.DataType().(*arrow.Decimal128Type).Scale)
 	case *array.String:
@@ -81,12 +123,12 @@ func AppendJSON(dst []byte, a arrow.Array, i int) []byte {
 		dst = appendInstant(dst, int64(a.Value(i)))
 		return append(dst, '"')
 	case *array.Dictionary:
-		return AppendJSON(dst, a.Dictionary(), a.GetValueIndex(i))
+		return appendJSON(dst, a.Dictionary(), a.GetValueIndex(i), float)
 	}
-	return appendJSONNested(dst, a, i)
+	return appendJSONNested(dst, a, i, float)
 }
 
-func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
+func appendJSONNested(dst []byte, a arrow.Array, i int, float floatText) []byte {
 	switch a := a.(type) {
 	case *array.Date32, *array.Time64, *array.MonthDayNanoInterval:
 		dst = append(dst, '"')
@@ -99,9 +141,9 @@ func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
 			if j > from {
 				dst = append(dst, ',')
 			}
-			dst = appendJSONKey(dst, a.Keys(), int(j))
+			dst = appendJSONKey(dst, a.Keys(), int(j), float)
 			dst = append(dst, ':')
-			dst = AppendJSON(dst, a.Items(), int(j))
+			dst = appendJSON(dst, a.Items(), int(j), float)
 		}
 		return append(dst, '}')
 	case *array.List:
@@ -111,7 +153,7 @@ func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
 			if j > from {
 				dst = append(dst, ',')
 			}
-			dst = AppendJSON(dst, a.ListValues(), int(j))
+			dst = appendJSON(dst, a.ListValues(), int(j), float)
 		}
 		return append(dst, ']')
 	case *array.Struct:
@@ -122,7 +164,7 @@ func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
 			}
 			dst = AppendJSONString(dst, f.Name)
 			dst = append(dst, ':')
-			dst = AppendJSON(dst, a.Field(k), i)
+			dst = appendJSON(dst, a.Field(k), i, float)
 		}
 		return append(dst, '}')
 	}
@@ -130,21 +172,21 @@ func appendJSONNested(dst []byte, a arrow.Array, i int) []byte {
 }
 
 // appendJSONKey writes a map key, which JSON wants as text.
-func appendJSONKey(dst []byte, keys arrow.Array, i int) []byte {
+func appendJSONKey(dst []byte, keys arrow.Array, i int, float floatText) []byte {
 	switch keys.DataType().ID() {
 	case arrow.STRING, arrow.TIMESTAMP, arrow.DATE32, arrow.TIME64, arrow.BINARY, arrow.INTERVAL_MONTH_DAY_NANO:
 		return AppendJSON(dst, keys, i)
 	}
-	return AppendJSONString(dst, string(AppendJSON(nil, keys, i)))
+	return AppendJSONString(dst, string(appendJSON(nil, keys, i, float)))
 }
 
-func appendJSONFloat(dst []byte, v float64, bits int) []byte {
+func appendJSONFloat(dst []byte, v float64, bits int, float floatText) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		dst = append(dst, '"')
-		dst = AppendFloat(dst, v, bits)
+		dst = float(dst, v, bits)
 		return append(dst, '"')
 	}
-	return AppendFloat(dst, v, bits)
+	return float(dst, v, bits)
 }
 
 const (
@@ -209,6 +251,39 @@ func AppendFloat(dst []byte, v float64, bits int) []byte {
 		return strconv.AppendFloat(dst, v, 'e', -1, bits)
 	}
 	return strconv.AppendFloat(dst, v, 'f', -1, bits)
+}
+
+// appendTextFloat appends the shortest digits that read back as v, at least one of them
+// behind the point, with an exponent below 0.001 and from 10,000,000; NaN, Infinity,
+// -Infinity. bits is 32 or 64.
+func appendTextFloat(dst []byte, v float64, bits int) []byte {
+	abs := math.Abs(v)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return AppendFloat(dst, v, bits)
+	}
+	from := len(dst)
+	if abs != 0 && (abs < 1e-3 || abs >= 1e7) {
+		return appendExponent(strconv.AppendFloat(dst, v, 'e', -1, bits), from)
+	}
+	dst = strconv.AppendFloat(dst, v, 'f', -1, bits)
+	if bytes.IndexByte(dst[from:], '.') < 0 {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
+
+// appendExponent makes 1.0E10 of dst[from:], which is 1e+10, and 1.5E-7 of 1.5e-07.
+func appendExponent(dst []byte, from int) []byte {
+	mantissa, exponent, _ := strings.Cut(string(dst[from:]), "e")
+	dst = append(dst[:from], mantissa...)
+	if strings.IndexByte(mantissa, '.') < 0 {
+		dst = append(dst, ".0"...)
+	}
+	dst = append(dst, 'E')
+	if exponent[0] == '-' {
+		dst = append(dst, '-')
+	}
+	return append(dst, strings.TrimLeft(exponent[1:], "0")...)
 }
 
 // AppendDecimal appends a decimal exactly, with scale digits after the point.

@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -57,6 +58,15 @@ func IsInteger(dt arrow.DataType) bool {
 // IsFloat says whether dt is REAL or DOUBLE.
 func IsFloat(dt arrow.DataType) bool {
 	return dt.ID() == arrow.FLOAT32 || dt.ID() == arrow.FLOAT64
+}
+
+// HasEqualForms says whether functions may tell apart values of dt that are equal: 0.0 and
+// -0.0, 24 hours and 1 day.
+func HasEqualForms(dt arrow.DataType) bool {
+	if n, ok := dt.(arrow.NestedType); ok {
+		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasEqualForms(f.Type) })
+	}
+	return IsFloat(dt) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO
 }
 
 // IsDecimal says whether dt is a DECIMAL.

@@ -3,6 +3,7 @@ package incremental
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -18,16 +19,16 @@ import (
 // entries are adopted by the batch that is planned then.
 type begunBatch struct {
 	entry   *checkpoint.OffsetEntry
-	run     *batchRun
+	run     *batchRun // nil: it is planned in its turn
 	timings timings
-	err     error // what went wrong; it is the batch's
+	err     error // why there is no entry; it is the batch's
 }
 
 // maySetOut says whether the next batch is to be begun early: the trigger lets it follow
 // at once, and a source knows of something to read. Files that are cleaned away would be
 // taken for new ones too early.
 func (x *streamExecution) maySetOut() bool {
-	if !x.eager || x.stopping() || x.rewriteOutput {
+	if !x.eager || x.stopping() {
 		return false
 	}
 	waiting := false
@@ -41,31 +42,36 @@ func (x *streamExecution) maySetOut() bool {
 	return waiting
 }
 
-// setOut begins the next batch, if there is data for it. The loop's variables are those
-// of the next batch already.
-func (x *streamExecution) setOut(ctx context.Context) {
+// setOut begins the next batch, if there is data for it, and says how long that took. The
+// loop's variables are those of the next batch already.
+func (x *streamExecution) setOut(ctx context.Context) time.Duration {
 	if !x.maySetOut() {
-		return
+		return 0
 	}
-	before := x.exec.timings
+	start, before := time.Now(), x.exec.timings
+	defer x.q.setStatus("Processing new data", true, true) // of the batch that is not visible yet
 	b := &begunBatch{}
 	data, err := x.findOffsets(ctx)
 	if err == nil && data {
 		x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
 		b.entry, err = x.intent(ctx)
 	}
+	b.err = err
 	if err == nil && data {
-		b.run, err = x.planBatch(ctx, b.entry)
+		// What fails here is met again in the batch's turn, where it is tried again, or
+		// withdrawn if its inputs changed.
+		if run, err := x.planBatch(ctx, b.entry); err == nil {
+			run.reader = newAheadReader(ctx, run.reader)
+			b.run = run
+		}
 	}
-	b.timings, b.err = x.exec.timings, err
-	x.exec.timings = before
-	if !data && err == nil {
-		return
+	took := time.Since(start)
+	b.timings, x.exec.timings = x.exec.timings, before
+	b.timings.early = took
+	if data || err != nil {
+		x.begun = b
 	}
-	if b.run != nil {
-		b.run.reader = newAheadReader(ctx, b.run.reader)
-	}
-	x.begun = b
+	return took
 }
 
 // forgetBegun gives up the batch that was begun, if there is one.
@@ -96,7 +102,10 @@ func newAheadReader(ctx context.Context, in columnar.Reader) *aheadReader {
 	r := &aheadReader{Reader: in, cancel: cancel, read: make(chan struct{})}
 	go func() {
 		defer close(r.read)
-		r.first, r.err = in.Next(ctx)
+		r.err = guarded(func() (err error) {
+			r.first, err = in.Next(ctx)
+			return err
+		})
 	}()
 	return r
 }

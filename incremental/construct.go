@@ -86,7 +86,8 @@ func (x *streamExecution) findOffsets(ctx context.Context) (newData bool, err er
 		s.available = end
 		newData = newData || end != s.committed
 	}
-	x.exec.timings = timings{latestOffset: time.Since(start)}
+	took := time.Since(start)
+	x.exec.timings = timings{latestOffset: took, early: took}
 	return newData, nil
 }
 

@@ -33,7 +33,8 @@
 // data for it, it sets out (ahead.go) before batch N is prepared, published and committed:
 // its sources' entries are written, and its operators work, in memory. Nothing of it is
 // staged or saved before offsets/N+1, which comes after commits/N. If batch N fails there,
-// or the query is stopped, batch N+1 is forgotten; its entries are adopted.
+// or the query is stopped, batch N+1 is forgotten; its entries are adopted. If it cannot be
+// planned early, it is planned in its turn, where it is tried again, or withdrawn.
 //
 // Errors of the device in steps 2 and 3 are tried again, up to maxAttempts. Any other
 // error ends the query; the next start recovers.

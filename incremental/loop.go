@@ -47,15 +47,20 @@ type sourceState struct {
 	before connector.Offset
 }
 
-// guardedLoop is loop with the one recover of the query's goroutine: a panic is our
-// bug, and becomes an error with its stack.
-func (x *streamExecution) guardedLoop(ctx context.Context) (err error) {
+// guarded is f in a goroutine of the query: a panic is our bug, or that of a user's
+// function, and becomes an error with its stack.
+func guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bug: %v\n%s", r, debug.Stack())
 		}
 	}()
-	err = x.loop(ctx)
+	return f()
+}
+
+// guardedLoop is loop as the query's goroutine runs it.
+func (x *streamExecution) guardedLoop(ctx context.Context) error {
+	err := guarded(func() error { return x.loop(ctx) })
 	if errors.Is(err, errStopped) {
 		return nil
 	}

@@ -51,7 +51,12 @@ const (
 
 func newRunning(t *testing.T, ddl, query string, mode connector.OutputMode, trigger incremental.Trigger) *running {
 	t.Helper()
-	r := &running{w: streamtest.NewWorld(vfs.NewMem(), columnartest.Mem(t), streamtest.Variant{}), events: &events{}}
+	return newRunningOn(t, vfs.NewMem(), ddl, query, mode, trigger)
+}
+
+func newRunningOn(t *testing.T, fsys vfs.FS, ddl, query string, mode connector.OutputMode, trigger incremental.Trigger) *running {
+	t.Helper()
+	r := &running{w: streamtest.NewWorld(fsys, columnartest.Mem(t), streamtest.Variant{}), events: &events{}}
 	t.Cleanup(func() {
 		if err := r.w.Release(); err != nil {
 			t.Error(err)

@@ -10,6 +10,9 @@ import (
 // timings are how long the steps of one batch took.
 type timings struct {
 	latestOffset, walCommit, queryPlanning, addBatch, commitOffsets, total time.Duration
+	// early is what came before offsets/N: of a batch that was begun early, it is no part of
+	// the total of the batch before.
+	early time.Duration
 }
 
 func (t timings) durationMs() map[string]int64 {

@@ -38,16 +38,16 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 	if err != nil {
 		return err
 	}
-	defer b.release()
 	prepared := b.commitEntry(x, entry)
 	b.operators, b.sources = b.run.stateProgress(), x.sourceMetrics()
+	b.release() // what it kept of rows is staged; the next batch needs the memory
 	x.advance(entry, &prepared)
-	x.setOut(ctx)
+	ahead := x.setOut(ctx)
 	if err := x.finishBatch(ctx, entry, &prepared, b); err != nil {
 		x.forgetBegun()
 		return x.inBatchOf(entry.Batch, err)
 	}
-	x.exec.timings.total = time.Since(start) + x.exec.timings.latestOffset + x.exec.timings.walCommit
+	x.exec.timings.total = time.Since(start) - ahead + x.exec.timings.early + x.exec.timings.walCommit
 	x.reportProgress(entry, &prepared, b, triggered)
 	return nil
 }
@@ -109,7 +109,7 @@ type batchResult struct {
 	run    *batchRun
 	staged connector.Staged // nil where rows were dropped
 	rows   int64
-	inputs []checkpoint.InputFile
+	inputs batchInputs
 	state  []checkpoint.OperatorState
 	// What the progress report says of operators and sources, taken before the next batch
 	// changes it.
@@ -188,7 +188,7 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 	b.state, err = save.wait(err)
 	b.rows = counted.rows
 	if err == nil {
-		b.inputs, err = x.unchangedInputs(ctx, entry, run)
+		b.inputs, err = x.unchangedInputs(ctx, entry)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.discard())
@@ -201,7 +201,9 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 func (x *streamExecution) takeBegun(ctx context.Context, entry *checkpoint.OffsetEntry) (*batchRun, error) {
 	if b := x.begun; b != nil {
 		x.begun = nil
-		return b.run, nil
+		if b.run != nil {
+			return b.run, nil
+		}
 	}
 	return x.planBatch(ctx, entry)
 }
@@ -253,7 +255,10 @@ func (s *stateSave) start(ctx context.Context) {
 	}
 	go func() {
 		defer close(s.done)
-		s.files, s.err = s.run.commitState(ctx)
+		s.err = guarded(func() (err error) {
+			s.files, err = s.run.commitState(ctx)
+			return err
+		})
 	}()
 }
 
@@ -281,38 +286,52 @@ func drain(ctx context.Context, r columnar.Reader) error {
 
 // unchangedInputs makes sure that what was read is what was logged, for streams and
 // bounded tables alike, and returns the fingerprints of the stream files.
-func (x *streamExecution) unchangedInputs(ctx context.Context, entry *checkpoint.OffsetEntry, run *batchRun) ([]checkpoint.InputFile, error) {
-	var inputs []checkpoint.InputFile
+func (x *streamExecution) unchangedInputs(ctx context.Context, entry *checkpoint.OffsetEntry) (batchInputs, error) {
+	var inputs batchInputs
 	for i, s := range x.sources {
 		files, ok := s.source.(connector.FileSet)
 		if !ok || entry.Sources[i].Start == entry.Sources[i].End {
 			continue
 		}
-		logged, err := files.Files(ctx, entry.Sources[i].Start, entry.Sources[i].End)
+		part := make([]connector.FileIdentity, 0, checkedFiles)
+		check := func() error {
+			err := firstChanged(ctx, files, part)
+			part = part[:0]
+			return err
+		}
+		err := eachInput(ctx, files, entry.Sources[i], func(f connector.FileHash) error {
+			inputs.add(s.name, f)
+			if part = append(part, f.FileIdentity); len(part) < checkedFiles {
+				return nil
+			}
+			return check()
+		})
+		if err == nil {
+			err = check()
+		}
 		if err != nil {
-			return nil, err
+			return batchInputs{}, err
 		}
-		if err := firstChanged(ctx, files, logged); err != nil {
-			return nil, err
-		}
-		inputs = append(inputs, fingerprints(s, entry.Sources[i], logged)...)
 	}
 	return inputs, x.exec.unchangedTables(ctx, entry)
 }
 
-// fingerprints are the files of a range with the hashes taken while they were read.
-func fingerprints(s *sourceState, r checkpoint.SourceRange, files []connector.FileIdentity) []checkpoint.InputFile {
-	hashes := map[string]string{}
-	if h, ok := s.source.(connector.Hasher); ok {
-		for _, f := range h.Hashes(r.Start, r.End) {
-			hashes[f.Path] = f.Hash
+// checkedFiles is how many files are compared with what was logged at a time: of a batch
+// of a million no list is made.
+const checkedFiles = 4096
+
+// eachInput visits the files of a range, with the hashes taken while they were read.
+func eachInput(ctx context.Context, files connector.FileSet, r checkpoint.SourceRange, visit func(f connector.FileHash) error) error {
+	if h, ok := files.(connector.Hasher); ok {
+		return h.EachHashed(ctx, r.Start, r.End, visit)
+	}
+	logged, err := files.Files(ctx, r.Start, r.End)
+	for _, f := range logged {
+		if err == nil {
+			err = visit(connector.FileHash{FileIdentity: f})
 		}
 	}
-	inputs := make([]checkpoint.InputFile, len(files))
-	for i, f := range files {
-		inputs[i] = checkpoint.InputFile{Source: s.name, Path: f.Path, Size: f.Size, ModTime: f.ModTime, Hash: hashes[f.Path]}
-	}
-	return inputs
+	return err
 }
 
 func firstChanged(ctx context.Context, files connector.FileSet, logged []connector.FileIdentity) error {
@@ -328,7 +347,7 @@ func (b *batchResult) commitEntry(x *streamExecution, entry *checkpoint.OffsetEn
 	maxima, next := x.watermarks.after(b.run.eventTimes.seen(), entry.Time)
 	c := checkpoint.CommitEntry{
 		Batch: entry.Batch, Offsets: *entry, State: b.state,
-		NextWatermark: next, Maxima: maxima, Seen: x.watermarks.lastSeen(), Inputs: b.inputs,
+		NextWatermark: next, Maxima: maxima, Seen: x.watermarks.lastSeen(), Inputs: b.inputs.files, ManyInputs: b.inputs.many,
 		Counters: checkpoint.Counters{Out: b.rows, Late: b.run.lateRows()},
 	}
 	for i, s := range x.sources {

@@ -259,6 +259,7 @@ func (d *DataFrame) groupKeys(terms []expr.Term) (*DataFrame, []expr.Named, []sh
 			if err != nil {
 				return nil, nil, nil, err
 			}
+			w.Grouped = w.IsSession()
 			d = &DataFrame{node: w, reg: d.reg}
 			bounds(cmp.Or(t.Name, u.Func), expr.Pass(w.Start), expr.Pass(w.End))
 			continue

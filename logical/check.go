@@ -70,7 +70,7 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *Limit:
 		err = checkLimit(x, mode)
 	case *Join:
-		err = checkJoin(x, mode)
+		err = checkJoin(x, mode, up)
 		if IsStreaming(x.Left) && IsStreaming(x.Right) {
 			below = up.under("a join of streams")
 		}
@@ -101,11 +101,6 @@ func check(n Node, mode connector.OutputMode, up above) error {
 		}
 	}
 	return nil
-}
-
-func ungroupedSession() error {
-	return &UnsupportedError{What: "SESSION without grouping by its window on a stream", Reason: "a session's bounds are known only once its rows are grouped",
-		Remedy: "GROUP BY window_start, window_end"}
 }
 
 func checkUnion(u *Union) error {
@@ -154,18 +149,17 @@ func checkAggregate(a *Aggregate, mode connector.OutputMode, up above) error {
 			Reason: "a revised group could not be taken back above", Remedy: "use output_mode = 'append', or write the inner result to files and read those"}
 	}
 	if w := openSession(a.Input); w != nil {
-		if !groupsBy(a, w) {
-			return ungroupedSession()
-		}
-		if len(w.PartitionKeys) > 0 && !keyedAlike(a, w) {
-			return &UnsupportedError{What: "SESSION by other keys than those of its GROUP BY on a stream", Reason: "sessions are kept, and merge, by the grouping keys",
-				Remedy: "GROUP BY window_start, window_end and the keys of SESSION, " + expr.List(w.PartitionKeys) + ", no more and no fewer; aggregate again above it"}
+		if err := checkSession(a, w); err != nil {
+			return err
 		}
 	}
 	_, _, closes := ClosingKey(a)
 	if mode == connector.Append && !closes {
-		return &UnsupportedError{What: "an aggregate in output mode append", Reason: "without a watermark on a grouping key no group is ever finished",
-			Remedy: "group by a window of a column with a WATERMARK, or use output_mode = 'update' or 'complete'"}
+		remedy := "group by a window of a column with a WATERMARK"
+		if !joinsStreams(a.Input) { // else no other mode works
+			remedy += ", or use output_mode = 'update' or 'complete'"
+		}
+		return &UnsupportedError{What: "an aggregate in output mode append", Reason: "without a watermark on a grouping key no group is ever finished", Remedy: remedy}
 	}
 	if mode == connector.Update && openSession(a.Input) != nil {
 		return &UnsupportedError{What: "a session window in output mode update", Reason: "sessions already sent may merge later",
@@ -174,22 +168,15 @@ func checkAggregate(a *Aggregate, mode connector.OutputMode, up above) error {
 	return nil
 }
 
-// openSession is the session window below n that the aggregate above must merge.
-func openSession(n Node) *Window {
-	switch x := n.(type) {
-	case *Window:
-		if x.IsSession() {
-			return x
-		}
-	case *Aggregate:
-		return nil
-	}
-	for _, c := range n.Children() {
-		if w := openSession(c); w != nil {
-			return w
-		}
-	}
-	return nil
+// joinsStreams says whether two streams are joined in n or below it.
+func joinsStreams(n Node) bool {
+	found := false
+	Walk(n, func(x Node) bool {
+		j, ok := x.(*Join)
+		found = found || ok && IsStreaming(j.Left) && IsStreaming(j.Right)
+		return !found
+	})
+	return found
 }
 
 // groupsBy says whether a bound of w, handed on as it is, is a key of a.
@@ -264,6 +251,10 @@ func origin(n Node, id expr.ID) expr.ID {
 }
 
 func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
+	if openSession(d.Input) != nil {
+		return &UnsupportedError{What: "DISTINCT over SESSION on a stream", Reason: "a session's bounds are known only once its rows are grouped",
+			Remedy: "GROUP BY window_start, window_end and the keys of SESSION"}
+	}
 	if d.On == nil && !d.WithinWatermark {
 		if _, _, closes := ClosingKey(NewAggregate(d.Input, passAll(d.Input.Schema()), nil)); mode == connector.Append && !closes {
 			return &UnsupportedError{What: "SELECT DISTINCT in output mode append", Reason: "it is an aggregate by all its columns, and without a watermark on one of them no row is ever finished",
@@ -315,7 +306,7 @@ func checkLimit(l *Limit, mode connector.OutputMode) error {
 	return nil
 }
 
-func checkJoin(j *Join, mode connector.OutputMode) error {
+func checkJoin(j *Join, mode connector.OutputMode, up above) error {
 	left, right := IsStreaming(j.Left), IsStreaming(j.Right)
 	refuse := func(reason, remedy string) error {
 		return &UnsupportedError{What: fmt.Sprintf("%s join of %s with %s", article(j.Kind), side(left), side(right)), Reason: reason, Remedy: remedy}
@@ -323,7 +314,11 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 	switch {
 	case left && right:
 		if mode != connector.Append {
-			return refuse("its result cannot be revised", "use output_mode = 'append'")
+			remedy := "use output_mode = 'append'"
+			if up.aggregate {
+				remedy += ", and group by a window of a column with a WATERMARK"
+			}
+			return refuse("its result cannot be revised", remedy)
 		}
 		if j.Kind == AntiJoin {
 			return refuse("every later row could change the result", "use an inner, left, right, full or semi join with an equality")

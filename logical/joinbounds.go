@@ -42,8 +42,8 @@ func (b *JoinBound) OffsetIn(utc bool) int64 {
 // condition bounds the other side's event time by the row's, as in
 // r.ts <= l.ts + INTERVAL '1 hour'.
 func JoinBounds(j *Join) (left, right *JoinBound) {
-	l, r := EventTimes(j.Left), EventTimes(j.Right)
-	for _, k := range PartsOf(j).Keys {
+	l, r := eventTimes(j.Left), eventTimes(j.Right)
+	for _, k := range withWindowEnds(PartsOf(j).Keys, l, r) {
 		if left = keyBound(left, k.Left, k.Right, l, r); left != nil {
 			right = keyBound(right, k.Right, k.Left, r, l)
 			break
@@ -60,6 +60,25 @@ func JoinBounds(j *Join) (left, right *JoinBound) {
 		right = rightRange
 	}
 	return left, right
+}
+
+// withWindowEnds adds the equality of the ends to that of two structs, one of which is a
+// window.
+func withWindowEnds(keys []JoinKey, l, r map[expr.ID]EventTime) []JoinKey {
+	all := slices.Clone(keys)
+	for _, k := range keys {
+		left, ok1 := anyMark(k.Left, l)
+		right, ok2 := anyMark(k.Right, r)
+		if !(ok1 && left.pair) && !(ok2 && right.pair) {
+			continue
+		}
+		for i, f := range k.Left.Type().(*arrow.StructType).Fields() {
+			if f.Name == "end" {
+				all = append(all, JoinKey{Left: expr.NewField(k.Left, i), Right: expr.NewField(k.Right, i), NullSafe: k.NullSafe})
+			}
+		}
+	}
+	return all
 }
 
 // keyBound is the bound of rows of the side of own by an equality: no key to come from

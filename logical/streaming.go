@@ -51,8 +51,8 @@ func (w *Watermark) String() string {
 }
 
 // Window gives each row the event-time windows it falls into: a tumbling or hopping
-// window repeats the row once a window; a session window gives it [t, t+gap), to be
-// merged by the aggregate above. Rows whose time is null are dropped, and so are
+// window repeats the row once a window; a session window gives it the session it is in,
+// of all rows of its partition, or if it is Grouped [t, t+gap). Rows whose time is null are dropped, and so are
 // rows whose gap is null, not positive or unreadable. Output is the input's columns,
 // then start and end (TIMESTAMP).
 type Window struct {
@@ -63,6 +63,9 @@ type Window struct {
 	End   *expr.Column // window_end
 	// PartitionKeys are the keys of SESSION(t, ts, gap, key…); nil for the others.
 	PartitionKeys []expr.Expr
+	// Grouped is set for session_window(…) in GROUP BY: the aggregate above merges the
+	// sessions of the rows it is given, by its other keys.
+	Grouped bool
 }
 
 // MostWindows is how many sliding windows one row may be in: more would be a slip of the

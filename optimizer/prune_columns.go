@@ -157,7 +157,7 @@ func (p *pruner) pruneAggregate(a *logical.Aggregate, used columnSet) logical.No
 		aggs = p.usedNamed(a.Aggs, used)
 	}
 	below := columnSet{}.with(exprsOf(a.Keys)...)
-	if sessions := sessionBounds(a.Input); below.hasAny(slices.Collect(maps.Keys(sessions))...) {
+	if sessions := columnSet(logical.SessionBounds(a.Input)); below.hasAny(slices.Collect(maps.Keys(sessions))...) {
 		below = below.and(sessions)
 	}
 	below = below.with(exprsOf(aggs)...)

@@ -156,7 +156,7 @@ func pushThroughAggregate(f *logical.Filter, a *logical.Aggregate, conds []expr.
 	if len(a.Keys) == 0 || a.State != "" {
 		return f, nil
 	}
-	keys, sessions := logical.NewSchema(), sessionBounds(a.Input)
+	keys, sessions := logical.NewSchema(), columnSet(logical.SessionBounds(a.Input))
 	for _, k := range a.Keys {
 		if !isVolatile(k.Expr) && !sessions.hasAny(expr.Columns(k.Expr)...) {
 			keys.Columns = append(keys.Columns, k.Column())

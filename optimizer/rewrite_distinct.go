@@ -13,7 +13,7 @@ var RewriteDistinct Rule = rule{"rewrite_distinct", func(n logical.Node) (logica
 		return n, nil
 	}
 	in := d.Input.Schema().Columns
-	if len(in) == 0 || len(sessionBounds(d.Input)) > 0 {
+	if len(in) == 0 || len(logical.SessionBounds(d.Input)) > 0 {
 		// Without keys an aggregate has a row of its own; and grouping by the bounds
 		// of a session merges sessions, DISTINCT does not.
 		return n, nil

@@ -1,10 +1,6 @@
 package optimizer
 
 import (
-	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
@@ -83,12 +79,12 @@ func isFallible(e expr.Expr) bool {
 
 // respectsEquality says whether e has the same value for rows that grouping, DISTINCT
 // and set operations take for equal: -0.0 equals 0.0 and every NaN every other, yet
-// functions can tell them apart. A floating-point column may be compared and tested
-// for null, nothing else.
+// functions can tell them apart; likewise 24 hours and 1 day. Such a column may be
+// compared and tested for null, nothing else.
 func respectsEquality(e expr.Expr) bool {
 	switch x := e.(type) {
 	case *expr.Column:
-		return !hasFloat(x.DataType)
+		return !columnar.HasEqualForms(x.DataType)
 	case *expr.Call:
 		if comparisons[x.Func.Name] {
 			return allRespectEquality(x.Args, true)
@@ -115,55 +111,6 @@ func allRespectEquality(list []expr.Expr, compared bool) bool {
 var comparisons = map[string]bool{
 	"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true,
 	"is_distinct_from": true, "is_not_distinct_from": true, "is_null": true, "is_not_null": true,
-}
-
-// hasFloat says whether values of dt are or hold floating-point numbers.
-func hasFloat(dt arrow.DataType) bool {
-	if n, ok := dt.(arrow.NestedType); ok {
-		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasFloat(f.Type) })
-	}
-	return columnar.IsFloat(dt)
-}
-
-// sessionBounds are the columns of n that are bounds of session windows, which change
-// when the aggregate above merges sessions: what is grouped by is not what is below.
-func sessionBounds(n logical.Node) columnSet {
-	switch x := n.(type) {
-	case *logical.Window:
-		bounds := sessionBounds(x.Input)
-		if x.IsSession() {
-			bounds = bounds.with(x.Start, x.End)
-		}
-		return bounds
-	case *logical.Project:
-		below, bounds := sessionBounds(x.Input), columnSet{}
-		for _, c := range x.Columns {
-			if below.hasAny(expr.Columns(c.Expr)...) {
-				bounds[c.ID] = true
-			}
-		}
-		return bounds
-	case *logical.Aggregate: // merged
-		return columnSet{}
-	case *logical.Union:
-		bounds := columnSet{}
-		for _, in := range x.Inputs {
-			below := sessionBounds(in)
-			for i, c := range in.Schema().Columns {
-				if below[c.ID] {
-					bounds[x.Output.Columns[i].ID] = true
-				}
-			}
-		}
-		return bounds
-	}
-	bounds := columnSet{}
-	for _, c := range n.Children() {
-		for id := range sessionBounds(c) {
-			bounds[id] = true
-		}
-	}
-	return bounds
 }
 
 func anyCall(e expr.Expr, is func(*function.Overload) bool) bool {

@@ -53,7 +53,7 @@ func (s *AggregateSpec) UpdateDistinct(mem memory.Allocator, i int, acc function
 		}
 	}
 	if err := acc.Update(pick(groups, fresh), args); err != nil {
-		return &eval.Error{Expr: c.agg.String(), Err: err}
+		return eval.Failed(c.agg, err)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type ExecContext struct {
 	Now       int64          // batch time, microseconds since the epoch, UTC
 	Location  *time.Location // session time zone; nil is UTC
 	Seed      uint64         // of volatile functions
+	Salt      uint64         // of those without a seed of their own, in a bounded query
 	// Parallel is how many goroutines an operator may use; 0 and 1 use none.
 	Parallel int
 	// Metrics counts rows, batches and time of every operator; nil counts nothing.
@@ -49,7 +50,7 @@ func (ec *ExecContext) parallel() int { return max(ec.Parallel, 1) }
 
 // Env is what expressions are evaluated with. Each Reader makes its own.
 func (ec *ExecContext) Env() *eval.Env {
-	return &eval.Env{Mem: ec.Mem, Now: ec.Now, Location: ec.Location, Seed: ec.Seed}
+	return &eval.Env{Mem: ec.Mem, Now: ec.Now, Location: ec.Location, Seed: ec.Seed, Salt: ec.Salt}
 }
 
 func (ec *ExecContext) scanStats(s *Scan) *connector.ScanStats {

@@ -251,7 +251,7 @@ func (g *grouping) columns(groups []uint32, of func(a function.Accumulator) ([]a
 		columns, err := of(a)
 		if err != nil {
 			releaseAll(out)
-			return nil, &eval.Error{Expr: g.spec.calls[i].agg.String(), Err: err}
+			return nil, eval.Failed(g.spec.calls[i].agg, err)
 		}
 		out = append(out, columns...)
 	}
@@ -286,7 +286,7 @@ func (g *grouping) statesOfRows(env *eval.Env, b arrow.RecordBatch) ([]arrow.Arr
 		columns, err := a.State(rows)
 		if err != nil {
 			releaseAll(out)
-			return nil, &eval.Error{Expr: g.spec.calls[i].agg.String(), Err: err}
+			return nil, eval.Failed(g.spec.calls[i].agg, err)
 		}
 		out = append(out, columns...)
 	}
@@ -377,7 +377,7 @@ func (g *grouping) updateDistinct(i int, s *distinctSet, ids []uint32, in *Aggre
 		}
 	}
 	if err := g.accs[i].Update(pick(ids, fresh), args); err != nil {
-		return &eval.Error{Expr: c.agg.String(), Err: err}
+		return eval.Failed(c.agg, err)
 	}
 	return nil
 }

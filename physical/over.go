@@ -191,7 +191,7 @@ func (r *overReader) compute(ctx context.Context) error {
 		o := f.Expr.(*expr.Over)
 		v, err := rows.evaluate(o, r.plan.layout[i])
 		if err != nil {
-			return &eval.Error{Expr: o.String(), Err: err}
+			return eval.Failed(o, err)
 		}
 		arrived, err := kernel.Take(r.ec.Mem, v, back)
 		v.Release()

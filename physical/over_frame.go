@@ -132,20 +132,22 @@ func (w *overRows) offset(unit expr.FrameUnit, b expr.Bound, end bool, key, valu
 	return w.rangeOffset(w.columns[key], w.columns[value], end)
 }
 
-// signed is the offset, negative before the row.
-func signed(b expr.Bound) int64 {
+// shift is how far behind a row, or its group, a bound is: negative before it, an end
+// one behind what it includes. Beyond all rows is as far as may be added to a row.
+func (w *overRows) shift(b expr.Bound, end bool) int64 {
+	by := min(b.Offset, int64(w.n)+1)
 	if b.Kind == expr.Preceding {
-		return -b.Offset
+		by = -by
 	}
-	return b.Offset
+	if end {
+		by++
+	}
+	return by
 }
 
 func (w *overRows) rowOffset(b expr.Bound, end bool) []int32 {
 	out := make([]int32, w.n)
-	by := signed(b)
-	if end {
-		by++
-	}
+	by := w.shift(b, end)
 	for i := range out {
 		out[i] = int32(min(max(int64(i)+by, int64(w.part[i])), int64(w.partEnd[i])))
 	}
@@ -163,10 +165,7 @@ func (w *overRows) groupOffset(b expr.Bound, end bool) []int32 {
 	}
 	starts = append(starts, int32(w.n))
 	out := make([]int32, w.n)
-	by := signed(b)
-	if end {
-		by++
-	}
+	by := w.shift(b, end)
 	for i := range out {
 		at := min(max(number[i]+by, 0), int64(len(starts)-1))
 		out[i] = min(max(starts[at], w.part[i]), w.partEnd[i])

@@ -373,11 +373,11 @@ func planWindow(pl *Planner, n logical.Node) (Plan, error) {
 	return NewSessionMerge(w, keys, at, at+1)
 }
 
-// planSessions plans the input of an aggregate that groups by a session window: the
+// planSessions plans the input of an aggregate that groups by session_window: the
 // sessions are merged by the other keys. merged is false if it is not one.
 func (pl *Planner) planSessions(x *logical.Aggregate) (in Plan, merged bool, err error) {
-	w, start, end := SessionOf(x.Input)
-	if w == nil || len(w.PartitionKeys) > 0 || start < 0 || end < 0 {
+	w, start, end := logical.SessionOf(x.Input)
+	if w == nil || !w.Grouped || start < 0 || end < 0 {
 		return nil, false, nil
 	}
 	columns := x.Input.Schema().Columns
@@ -415,41 +415,6 @@ func readsAny(e expr.Expr, ids []expr.ID) bool {
 		}
 	}
 	return false
-}
-
-// SessionOf finds the session window whose bounds are columns start and end of n.
-func SessionOf(n logical.Node) (w *logical.Window, start, end int) {
-	switch x := n.(type) {
-	case *logical.Window:
-		if !x.IsSession() {
-			return nil, 0, 0
-		}
-		at := len(x.Input.Schema().Columns)
-		return x, at, at + 1
-	case *logical.Alias, *logical.Filter, *logical.Expand: // the input's columns come first
-		return SessionOf(x.Children()[0])
-	case *logical.Project:
-		w, start, end := SessionOf(x.Input)
-		if w == nil {
-			return nil, 0, 0
-		}
-		in := x.Input.Schema().Columns
-		return w, projected(x, in, start), projected(x, in, end)
-	}
-	return nil, 0, 0
-}
-
-// projected is where a projection puts column i of its input; -1 if nowhere.
-func projected(p *logical.Project, in []*expr.Column, i int) int {
-	if i < 0 {
-		return -1
-	}
-	for k, c := range p.Columns {
-		if col, ok := c.Expr.(*expr.Column); ok && col.ID == in[i].ID {
-			return k
-		}
-	}
-	return -1
 }
 
 func planBinary(pl *Planner, n logical.Node) (Plan, error) {

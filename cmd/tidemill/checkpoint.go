@@ -62,7 +62,7 @@ func (l listing) print() {
 		fmt.Printf("batches 0 to %d are in the history\n", l.batches.History)
 	}
 	for _, c := range l.commits {
-		fmt.Printf("batch %d  %s  in %d out %d  %s\n", c.Batch, utc(c.Offsets.Time), c.Counters.In, c.Counters.Out, count(int64(len(c.Inputs)), "input file"))
+		fmt.Printf("batch %d  %s  in %d out %d  %s\n", c.Batch, utc(c.Offsets.Time), c.Counters.In, c.Counters.Out, count(c.InputFiles(), "input file"))
 	}
 	if n := len(l.commits); n > 0 {
 		for _, op := range l.commits[n-1].State {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"regexp"
 	stack "runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // time zones work where the system has none
@@ -29,7 +30,7 @@ func run(args []string) (code int) {
 	// A reader that goes away (head, less) is an error of a write, not the end of the process.
 	signal.Ignore(syscall.SIGPIPE)
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(markTexts(args))
 	var m measures
 	m.flags(root)
 	debug := func() bool { d, _ := root.PersistentFlags().GetBool("debug"); return d }
@@ -166,6 +167,20 @@ func group(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 		return usagef("say %s", strings.Join(uses, " or "))
 	}
 	return c
+}
+
+// markTexts puts a blank before texts of SQL that begin with a comment, so that they are
+// not read as flags.
+func markTexts(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range args {
+		first, _, several := strings.Cut(a, "\n")
+		text, ok := strings.CutPrefix(first, "--")
+		if ok && (several && !strings.Contains(text, "=") || strings.TrimLeft(text, " \t") != text) {
+			out[i] = " " + a
+		}
+	}
+	return out
 }
 
 // helpName is what help is asked for by: state get.

@@ -23,7 +23,8 @@ type Env struct {
 	Mem      memory.Allocator
 	Now      int64          // batch time, microseconds since the epoch, UTC
 	Location *time.Location // session time zone; nil is UTC
-	Seed     uint64         // of this batch, from (query id, batch id); advanced by nobody
+	Seed     uint64         // of this batch; the same when it is computed again; advanced by nobody
+	Salt     uint64         // of this call, for random functions that are given no seed of their own
 	Expr     string         // SQL text of the expression, for error messages
 }
 

@@ -182,7 +182,27 @@ func (e *evaluator) primary() (value, error) {
 		}
 	}
 	e.next()
+	if t == "from_json" {
+		args[1] = e.nullOfSchema(args[1])
+	}
 	return e.call(t, args...)
+}
+
+// nullOfSchema is the null that a binder makes of a schema of fields of plain types.
+func (e *evaluator) nullOfSchema(schema value) value {
+	var fields []arrow.Field
+	for _, f := range strings.Split(columnar.Value(schema.d.Array(), 0).(string), ", ") {
+		name, dt, _ := strings.Cut(f, " ")
+		parsed, err := columnartest.Type(dt)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		fields = append(fields, columnar.Field(name, parsed))
+	}
+	dt := arrow.StructOf(fields...)
+	null := columnar.NullConstant(e.env.Mem, dt)
+	e.t.Cleanup(null.Release)
+	return value{null, dt}
 }
 
 func (e *evaluator) cast(try bool) (value, error) {

@@ -49,7 +49,7 @@ func calendarScalars() []*Scalar {
 				return in.at(i) + int32(ahead), ok
 			})
 		}),
-		ageScalar(), makeTimeScalar(),
+		ageScalar(), makeTimeScalar(), exactSecondScalar(),
 		define("epoch", "Seconds since 1970 of a time, or in an interval (a month is 30 days), with a fraction; also written EXTRACT(epoch FROM x).", "epoch(make_timestamp(1970, 1, 1, 0, 0, 1.5)) = 1.5", []Matcher{timestamp}, columnar.Float64, func(c *call) (arrow.Array, error) {
 			in := numbersOf[int64](c.args[0])
 			return fixedRows(c, func(i int) float64 { return float64(in.at(i)) / 1e6 })

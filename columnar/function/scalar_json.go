@@ -1,7 +1,6 @@
 package function
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,20 +20,21 @@ func jsonScalars() []*Scalar {
 			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 				return onRows(columnar.String, func(c *call) (arrow.Array, error) {
 					a := c.args[0].Array()
-					return c.text(c.rows*32, func(dst []byte, i int) ([]byte, error) { return columnar.AppendJSON(dst, a, i), nil })
+					return c.text(c.rows*32, func(dst []byte, i int) ([]byte, error) { return columnar.AppendTextJSON(dst, a, i), nil })
 				}), nil
 			},
 		}}},
-		{Name: "get_json_object", Aliases: []string{"json_extract_string"}, Doc: "What a path ($.a.b[0]) leads to in a JSON text: a text without its quotes, anything else as JSON; null if there is nothing, or the text is no JSON.", Example: "get_json_object('{\"a\":[1,2]}', '$.a[1]') = 2", Overloads: []Overload{{
+		{Name: "get_json_object", Aliases: []string{"json_extract_string"}, Doc: "What a path ($.a.\"b.c\"[0]) leads to in a JSON text: a text without its quotes, anything else as JSON; null if there is nothing, or the text is no JSON. Of a name that is there twice the last value counts.", Example: "get_json_object('{\"a\":[1,2]}', '$.a[1]') = 2", Overloads: []Overload{{
 			Args: []Matcher{varchar, varchar}, Result: always(columnar.String), NullSafe: true, Fallible: true,
 			Bind: bindJSONPath,
 		}}},
-		{Name: "json_valid", Doc: "Whether a text is one JSON value.", Example: "json_valid('{\"a\":1}') = true", Overloads: []Overload{{
+		fromJSONScalar(), schemaOfJSONScalar(),
+		{Name: "json_valid", Doc: "Whether a text is one JSON value; a name may be there twice.", Example: "json_valid('{\"a\":1}') = true", Overloads: []Overload{{
 			Args: []Matcher{varchar}, Result: always(columnar.Boolean),
 			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 				return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
 					in := kernel.TextsOf(c.args[0])
-					return c.boolRows(func(i int) bool { return jsontext.Value(in.At(i)).IsValid() })
+					return c.boolRows(func(i int) bool { return jsontext.Value(in.At(i)).IsValid(lenientJSON...) })
 				}), nil
 			},
 		}}},
@@ -48,10 +48,10 @@ type jsonStep struct {
 	array bool
 }
 
-// compileJSONPath reads $, .name, ['name'] and [0].
+// compileJSONPath reads $, .name, ."name", ['name'], ["name"] and [0].
 func compileJSONPath(path, _ string) ([]jsonStep, error) {
 	bad := func(rest string) ([]jsonStep, error) {
-		return nil, fmt.Errorf("%q is no path: %q is not understood; write it like $.a.b[0]", path, rest)
+		return nil, fmt.Errorf("%q is no path: %q is not understood; write it like $.a.\"b.c\"[0]", path, rest)
 	}
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
@@ -75,12 +75,19 @@ func compileJSONPath(path, _ string) ([]jsonStep, error) {
 			}
 			steps = append(steps, jsonStep{index: n, array: true})
 			rest = after
+		case strings.HasPrefix(rest, `."`):
+			name, after, ok := strings.Cut(rest[2:], `"`)
+			if !ok {
+				return bad(rest)
+			}
+			steps = append(steps, jsonStep{name: name})
+			rest = after
 		case rest[0] == '.':
 			end := strings.IndexAny(rest[1:], ".[")
 			if end < 0 {
 				end = len(rest) - 1
 			}
-			if end == 0 {
+			if end == 0 || rest[1:end+1] == "*" {
 				return bad(rest)
 			}
 			steps = append(steps, jsonStep{name: rest[1 : end+1]})
@@ -123,53 +130,13 @@ func bindJSONPath(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 
 // appendJSONAt appends what steps lead to in a JSON text.
 func appendJSONAt(dst, text []byte, steps []jsonStep) ([]byte, bool) {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for _, s := range steps {
-		if !stepInto(d, s) {
-			return dst, false
-		}
-	}
-	v, err := d.ReadValue()
-	if err != nil || v.Kind() == 'n' {
+	v, ok := valueAt(text, steps)
+	if !ok || v.Kind() == 'n' {
 		return dst, false
 	}
 	if v.Kind() == '"' {
-		dst, err = jsontext.AppendUnquote(dst, v)
+		dst, err := jsontext.AppendUnquote(dst, v)
 		return dst, err == nil
 	}
-	if v.Compact() != nil {
-		return dst, false
-	}
-	return append(dst, v...), true
-}
-
-// stepInto moves d to the value a step leads to; false if there is none.
-func stepInto(d *jsontext.Decoder, s jsonStep) bool {
-	kind := d.PeekKind()
-	if s.array && kind != '[' || !s.array && kind != '{' {
-		return false
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return false
-	}
-	for n := 0; ; n++ {
-		if k := d.PeekKind(); k == ']' || k == '}' || k == 0 {
-			return false
-		}
-		if s.array && n == s.index {
-			return true
-		}
-		if !s.array {
-			name, err := d.ReadToken()
-			if err != nil {
-				return false
-			}
-			if name.String() == s.name {
-				return true
-			}
-		}
-		if d.SkipValue() != nil {
-			return false
-		}
-	}
+	return appendCompact(dst, v)
 }

@@ -2,6 +2,8 @@ package function
 
 import (
 	"bytes"
+	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,9 +15,7 @@ import (
 // jsonPathScalars look into JSON text.
 func jsonPathScalars() []*Scalar {
 	return []*Scalar{
-		atJSON("json_extract", "What a path ($.a.b[0]) leads to in a JSON text, as JSON; null if there is nothing, or the text is no JSON.", "json_extract('{\"a\":{\"b\":\"x\"}}', '$.a') = {\"b\":\"x\"}", columnar.String, false, func(dst []byte, v jsontext.Value) ([]byte, bool) {
-			return append(dst, v...), true
-		}),
+		atJSON("json_extract", "What a path ($.a.b[0]) leads to in a JSON text, as JSON; null if there is nothing, or the text is no JSON. Of a name that is there twice the last value counts.", "json_extract('{\"a\":{\"b\":\"x\"}}', '$.a') = {\"b\":\"x\"}", columnar.String, false, appendCompact),
 		atJSON("json_type", "The kind of JSON value of a text: OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT (if negative), DOUBLE, BOOLEAN or NULL; null if the text is no JSON.", "json_type('[1]') = ARRAY", columnar.String, true, func(dst []byte, v jsontext.Value) ([]byte, bool) {
 			return append(dst, jsonKind(v)...), true
 		}),
@@ -27,7 +27,7 @@ func jsonPathScalars() []*Scalar {
 				return n, ok
 			})
 		}),
-		define("json_object_keys", "The keys of a JSON object as an array; null of anything else.", "json_object_keys('{\"a\":1,\"b\":2}') = [\"a\",\"b\"]", []Matcher{varchar}, columnar.ListOf(columnar.String), jsonKeys, "json_keys"),
+		define("json_object_keys", "The keys of a JSON object as an array, each once; null of anything else.", "json_object_keys('{\"a\":1,\"b\":2}') = [\"a\",\"b\"]", []Matcher{varchar}, columnar.ListOf(columnar.String), jsonKeys, "json_keys"),
 		define("json_exists", "Whether a path ($.a.b[0]) leads to something in a JSON text, be it null.", "json_exists('{\"a\":null}', '$.a') = true", []Matcher{varchar, varchar}, columnar.Boolean, func(c *call) (arrow.Array, error) {
 			in, paths := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
 			cache := newCompiled(compileJSONPath)
@@ -80,22 +80,67 @@ func atJSON(name, doc, example string, out arrow.DataType, whole bool, f func(ds
 	return two
 }
 
-// valueAt is the compact value that steps lead to, if text is JSON as a whole.
+// valueAt is the part of text that steps lead to, as it is written, if text is JSON as a
+// whole.
 func valueAt(text []byte, steps []jsonStep) (jsontext.Value, bool) {
-	if !jsontext.Value(text).IsValid() {
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), lenientJSON...)
+	v, err := stepInto(d, text, steps)
+	if err != nil || v == nil {
 		return nil, false
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for _, s := range steps {
-		if !stepInto(d, s) {
-			return nil, false
-		}
-	}
-	v, err := d.ReadValue()
-	if err != nil || v.Compact() != nil {
+	if _, err := d.ReadToken(); err != io.EOF {
 		return nil, false
 	}
 	return v, true
+}
+
+// stepInto reads the next value of d, over text, and gives the part of it that steps lead
+// to, nil if there is none. Of a name that is there twice the last value counts.
+func stepInto(d *jsontext.Decoder, text []byte, steps []jsonStep) (jsontext.Value, error) {
+	if len(steps) == 0 {
+		v, err := d.ReadValue()
+		end := d.InputOffset()
+		return text[end-int64(len(v)) : end], err
+	}
+	kind, s := d.PeekKind(), steps[0]
+	if s.array && kind != '[' || !s.array && kind != '{' {
+		return nil, d.SkipValue()
+	}
+	_, _ = d.ReadToken() // what PeekKind has seen
+	var found jsontext.Value
+	for n := 0; d.PeekKind() != ']' && d.PeekKind() != '}'; n++ {
+		here := s.array && n == s.index
+		if !s.array {
+			name, err := d.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			here = name.String() == s.name
+		}
+		if !here {
+			if err := d.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var err error
+		if found, err = stepInto(d, text, steps[1:]); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.ReadToken()
+	return found, err
+}
+
+// appendCompact appends a value without the blanks between its parts.
+func appendCompact(dst []byte, v jsontext.Value) ([]byte, bool) {
+	n := len(dst)
+	dst = append(dst, v...)
+	tail := jsontext.Value(dst[n:])
+	if tail.Compact(lenientJSON...) != nil {
+		return dst[:n], false
+	}
+	return append(dst[:n], tail...), true
 }
 
 func jsonKind(v jsontext.Value) string {
@@ -123,10 +168,10 @@ func jsonKind(v jsontext.Value) string {
 // eachJSON calls f at each member of an array or object, which f reads past if it does
 // not return true; false if text is anything else.
 func eachJSON(text []byte, open jsontext.Kind, f func(d *jsontext.Decoder) bool) bool {
-	if !jsontext.Value(text).IsValid() {
+	if !jsontext.Value(text).IsValid(lenientJSON...) {
 		return false
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), lenientJSON...)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != open {
 		return false
 	}
@@ -146,7 +191,7 @@ func jsonKeys(c *call) (arrow.Array, error) {
 		keys := []any{}
 		isObject := !c.isNull(0, i) && eachJSON(in.At(i), '{', func(d *jsontext.Decoder) bool {
 			name, err := d.ReadToken()
-			if err == nil {
+			if err == nil && !slices.Contains(keys, any(name.String())) {
 				keys = append(keys, name.String())
 			}
 			return err == nil

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -91,12 +92,17 @@ func (a arithmetic) overloads(try bool) []Overload {
 func (a arithmetic) kernel(out arrow.DataType, try bool) Kernel {
 	return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
 		d, err := kernel.Arith(env.Mem, a.op, args[0], args[1], rows, kernel.Mode{Active: active, Try: try}, out)
-		return d, explain(env, err, a.try)
+		return d, explainIn(out, env, err, a.try)
 	}
 }
 
-// explain adds the expression and the remedy to an error of arithmetic.
+// explain adds the expression and the remedy to an error of arithmetic of integers.
 func explain(env *Env, err error, try string) error {
+	return explainIn(columnar.Int64, env, err, try)
+}
+
+// explainIn is explain for arithmetic whose result is an out.
+func explainIn(out arrow.DataType, env *Env, err error, try string) error {
 	e, ok := err.(*kernel.ValueError)
 	if !ok {
 		return err
@@ -109,9 +115,20 @@ func explain(env *Env, err error, try string) error {
 	case kernel.ErrDivideByZero:
 		text += "; use " + try + " to get null instead, or nullif for the divisor"
 	case kernel.ErrOverflow:
-		text += "; cast an operand to a wider type, such as DECIMAL(38,0)"
+		text += "; cast an operand to " + wider(out)
+		if try != "" {
+			text += ", or use " + try + " to get null instead"
+		}
 	}
 	return &kernel.ValueError{Kind: e.Kind, Text: text}
+}
+
+// wider is a type to compute in where dt is too narrow.
+func wider(dt arrow.DataType) string {
+	if columnar.IsDecimal(dt) {
+		return "DOUBLE"
+	}
+	return "a wider type, such as DECIMAL(38,0)"
 }
 
 // The types of decimal results are Spark's: exact where 38 digits suffice; otherwise
@@ -164,7 +181,7 @@ func onNumber(f func(mem memory.Allocator, a columnar.Datum, rows int, m kernel.
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
 				d, err := f(env.Mem, args[0], rows, kernel.Mode{Active: active})
-				return d, explain(env, err, "")
+				return d, explainIn(args[0].Type(), env, err, "")
 			}, nil
 		},
 	}}
@@ -293,17 +310,23 @@ func logScalar() *Scalar {
 	return f
 }
 
-// randomScalar gives the same numbers when a batch is run again: they come from the
-// batch's seed.
+// randomScalar gives the same numbers when a batch is run again, and with a seed also
+// when a bounded query is.
 func randomScalar() *Scalar {
 	form := func(args ...Matcher) Overload {
-		return Overload{Args: args, Result: always(columnar.Float64), Volatility: Volatile, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		return Overload{Args: args, Result: always(columnar.Float64), Volatility: Volatile, NullSafe: true, Fallible: len(args) > 0, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, args []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				stream := uint64(0)
-				if len(args) > 0 && !args[0].IsNullConstant() {
-					stream = uint64(kernel.Values[int64](args[0].Array())[0])
+				seed := env.Salt
+				if len(args) > 0 {
+					if !args[0].IsConstant() {
+						return columnar.Datum{}, errors.New("the seed must be a constant, such as random(42)")
+					}
+					seed = 0
+					if !args[0].IsNullConstant() {
+						seed = uint64(kernel.Values[int64](args[0].Array())[0])
+					}
 				}
-				r := rand.New(rand.NewPCG(env.Seed, stream))
+				r := rand.New(rand.NewPCG(env.Seed, seed))
 				buf, out := kernel.Make[float64](env.Mem, rows)
 				for i := range out {
 					out[i] = r.Float64()
@@ -312,7 +335,7 @@ func randomScalar() *Scalar {
 			}, nil
 		}}
 	}
-	return &Scalar{Name: "random", Aliases: []string{"rand"}, Doc: "A random number from 0 up to, not including, 1; other for each row, the same when a batch is run again.", Example: "random() < 1 = true",
+	return &Scalar{Name: "random", Aliases: []string{"rand"}, Doc: "A random number from 0 up to, not including, 1; other for each row, the same when a batch is run again; with a seed also when a query over files is run again.", Example: "random() < 1 = true",
 		Overloads: []Overload{form(), form(bigint)}}
 }
 

@@ -23,7 +23,7 @@ func nestedScalars() []*Scalar {
 		{Name: "array_contains", Aliases: []string{"list_contains"}, Doc: "Whether an array contains a value; null if it does not, but has a null.", Example: "array_contains(array(1, 2), 2) = true", Overloads: []Overload{arrayContains()}},
 		arrayPositionScalar(), arrayExtremeScalar("array_min", "The least element of an array; nulls are passed over.", "array_min(array(3, 1, 2)) = 1", -1),
 		arrayExtremeScalar("array_max", "The greatest element of an array; nulls are passed over.", "array_max(array(3, 1, 2)) = 3", 1),
-		arraySortScalar(), arrayDistinctScalar(), arraySliceScalar(), arrayJoinScalar(), splitScalar(),
+		arraySortScalar(), sortArrayScalar(), arrayDistinctScalar(), arraySliceScalar(), arrayJoinScalar(), splitScalar(),
 		mapPart("map_keys", "The keys of a map as an array.", "map_keys(map('a', 1)) = [\"a\"]", 0),
 		mapPart("map_values", "The values of a map as an array.", "map_values(map('a', 1)) = [1]", 1),
 	}
@@ -487,8 +487,10 @@ func ofList(name, doc, example string, args []Matcher, f func(c *call, l kernel.
 	return s
 }
 
-func arraySortScalar() *Scalar {
-	f := func(c *call, l kernel.Lists) func(int, func(k, j int)) {
+// sortLists sorts the elements of arrays: ascending with nulls first or last, or, where
+// the second argument is false, descending with nulls last.
+func sortLists(nullsLast bool) func(c *call, l kernel.Lists) func(int, func(k, j int)) {
+	return func(c *call, l kernel.Lists) func(int, func(k, j int)) {
 		return func(i int, add func(k, j int)) {
 			from, to := l.At(i)
 			descending := false
@@ -499,13 +501,20 @@ func arraySortScalar() *Scalar {
 			for j := from; j < to; j++ {
 				refs = append(refs, kernel.MakeRef(0, j))
 			}
-			kernel.SortRefs([]kernel.SortKey{{Columns: []arrow.Array{l.Child}, Descending: descending, NullsLast: descending}}, refs)
+			kernel.SortRefs([]kernel.SortKey{{Columns: []arrow.Array{l.Child}, Descending: descending, NullsLast: descending || nullsLast}}, refs)
 			for _, r := range refs {
 				add(0, r.Row())
 			}
 		}
 	}
-	s := ofList("sort_array", "The elements of an array in ascending order, nulls first; in descending order, nulls last, if the second argument is false.", "sort_array(array(3, 1, 2)) = [1,2,3]", []Matcher{listType}, f, "array_sort", "list_sort")
+}
+
+func arraySortScalar() *Scalar {
+	return ofList("array_sort", "The elements of an array in ascending order, nulls last.", "array_sort(array(3, NULL, 1)) = [1,3,null]", []Matcher{listType}, sortLists(true))
+}
+
+func sortArrayScalar() *Scalar {
+	s := ofList("sort_array", "The elements of an array in ascending order, nulls first; in descending order, nulls last, if the second argument is false.", "sort_array(array(3, 1, 2)) = [1,2,3]", []Matcher{listType}, sortLists(false), "list_sort")
 	more := s.Overloads[0]
 	more.Args = []Matcher{listType, boolean}
 	s.Overloads = append(s.Overloads, more)
@@ -594,7 +603,7 @@ func arrayJoinScalar() *Scalar {
 							dst = append(dst, separator.At(i)...)
 						}
 						first = false
-						dst = columnar.AppendValue(dst, l.Child, j, c.env.Location)
+						dst = columnar.AppendText(dst, l.Child, j, c.env.Location)
 					}
 					return dst, nil
 				})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -325,7 +326,7 @@ func truncateScalar() *Scalar {
 }
 
 func datePartScalar() *Scalar {
-	s := &Scalar{Name: "date_part", Aliases: []string{"datepart", "extract"}, Doc: "A part of a date or time as a whole number, in the session time zone; also written EXTRACT(part FROM x).", Example: "date_part('dayofyear', make_date(2024, 2, 1)) = 32", Overloads: []Overload{{
+	s := &Scalar{Name: "date_part", Aliases: []string{"datepart", "extract"}, Doc: "A part of a date or time as a whole number, in the session time zone; also written EXTRACT(part FROM x). The parts second and epoch, written out, have their fraction.", Example: "date_part('dayofyear', make_date(2024, 2, 1)) = 32", Overloads: []Overload{{
 		Args: []Matcher{varchar, anyTime}, Result: always(columnar.Int64), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			return byPart(columnar.Int64, false, constants, func(c *call, part kernel.Part) (arrow.Array, error) {
@@ -343,6 +344,21 @@ func datePartScalar() *Scalar {
 		},
 	})
 	return s
+}
+
+// exactSecondScalar is the part second of a time: Spark gives it its fraction, but not to
+// the function second.
+func exactSecondScalar() *Scalar {
+	dt := columnar.Decimal(8, 6)
+	return define("second_with_fraction", "The second of a time, or of an interval, with its fraction; also written EXTRACT(second FROM x).", "second_with_fraction(make_timestamp(2024, 5, 6, 7, 8, 9.5)) = 9.500000", []Matcher{anyTime}, dt, func(c *call) (arrow.Array, error) {
+		us := kernel.ExtractTime(c.env.Mem, c.args[0].Array(), kernel.Microsecond, c.env.Location)
+		defer us.Release()
+		in := kernel.Values[int64](us)
+		return fixedRows(c, func(i int) decimal128.Num { return decimal128.FromI64(in[i]) })
+	}).alsoFor([]Matcher{interval}, dt, func(c *call) (arrow.Array, error) {
+		in := numbersOf[arrow.MonthDayNanoInterval](c.args[0])
+		return fixedRows(c, func(i int) decimal128.Num { return decimal128.FromI64(intervalPart(in.at(i), kernel.Microsecond)) })
+	})
 }
 
 // intervalPart is a part of an interval as it is written: 1 year 2 months 3 days …

@@ -270,7 +270,7 @@ func (c *call) appendFormatted(dst []byte, pattern string, i int) ([]byte, error
 func (c *call) appendVerb(dst []byte, flags string, verb byte, k, i int) ([]byte, error) {
 	a, at := c.args[k].Array(), c.place(k, i)
 	flags = strings.ReplaceAll(flags, ",", "")
-	text := string(columnar.AppendValue(nil, a, at, c.env.Location))
+	text := string(columnar.AppendText(nil, a, at, c.env.Location))
 	dt := a.DataType()
 	switch {
 	case verb == 's':
@@ -294,7 +294,7 @@ func uuidScalar() *Scalar {
 	return &Scalar{Name: "uuid", Aliases: []string{"gen_random_uuid"}, Doc: "A random UUID (version 4) as text; other for each row, the same when a batch is run again.", Example: "length(uuid()) = 36", Overloads: []Overload{{
 		Result: always(columnar.String), Volatility: Volatile, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, _ []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				r := rand.New(rand.NewPCG(env.Seed, 4))
+				r := rand.New(rand.NewPCG(env.Seed, env.Salt))
 				w := kernel.NewTextWriter(env.Mem, rows, rows*36)
 				for range rows {
 					var id uuid.UUID

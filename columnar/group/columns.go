@@ -183,6 +183,11 @@ func (c *column) pack(dst []uint64, stride, lo, hi int) {
 		packNarrow(dst, stride, c.word, c.shift, s.u16[lo:hi])
 	case s.u32 != nil:
 		packNarrow(dst, stride, c.word, c.shift, s.u32[lo:hi])
+	case c.dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO:
+		for i := lo; i < hi; i++ {
+			at := (i-lo)*stride + c.word
+			dst[at], dst[at+1] = columnar.IntervalBits(s.u64[2*i], s.u64[2*i+1])
+		}
 	case c.width == 16:
 		for i := lo; i < hi; i++ {
 			at := (i-lo)*stride + c.word

@@ -33,6 +33,8 @@ func canonical(a arrow.Array, i int) string {
 		return fmt.Sprint(a.Value(i) + 0) // -0.0 + 0 is 0.0
 	case *array.Float32:
 		return fmt.Sprint(a.Value(i) + 0)
+	case *array.MonthDayNanoInterval:
+		return fmt.Sprint(columnar.IntervalLength(a.Value(i)))
 	case *array.Struct:
 		s := "{"
 		for f := range a.NumField() {

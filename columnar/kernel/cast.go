@@ -241,7 +241,7 @@ func (c *caster) toText() (arrow.Array, error) {
 	}
 	w := NewTextWriter(c.mem, c.n, c.n*12)
 	for i := range c.n {
-		w.Data = columnar.AppendValue(w.Data, c.a, i, c.o.Location)
+		w.Data = columnar.AppendText(w.Data, c.a, i, c.o.Location)
 		w.End()
 	}
 	return w.Finish(c.to, c.valid, c.nulls)

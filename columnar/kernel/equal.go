@@ -183,19 +183,12 @@ func CompareFloats(a, b float64) int {
 // compareIntervals orders intervals with a month taken as 30 days and a day as 24
 // hours.
 func compareIntervals(a, b arrow.MonthDayNanoInterval) int {
-	ad, an := normalInterval(a)
-	bd, bn := normalInterval(b)
+	ad, an := columnar.IntervalLength(a)
+	bd, bn := columnar.IntervalLength(b)
 	if c := cmpInt(ad, bd); c != 0 {
 		return c
 	}
 	return cmpInt(an, bn)
-}
-
-// normalInterval is v as days and a rest of less than a day.
-func normalInterval(v arrow.MonthDayNanoInterval) (days, nanos int64) {
-	const day = 24 * 3600 * 1_000_000_000
-	days = int64(v.Months)*30 + int64(v.Days) + columnar.FloorDiv(v.Nanoseconds, day)
-	return days, columnar.FloorMod(v.Nanoseconds, day)
 }
 
 // CompareValues orders value i of a and value j of b, which have one type and are not

@@ -107,7 +107,7 @@ func hashValues(dst []uint64, a arrow.Array) {
 		hashFloats(dst, a.Float64Values())
 	case *array.MonthDayNanoInterval:
 		for i, v := range a.MonthDayNanoIntervalValues()[:len(dst)] {
-			days, nanos := normalInterval(v)
+			days, nanos := columnar.IntervalLength(v)
 			dst[i] = hash64(hash64(dst[i], uint64(days)), uint64(nanos))
 		}
 	case *array.Decimal128:

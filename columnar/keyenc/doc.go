@@ -9,8 +9,8 @@
 // the value; integers and decimals big-endian with the sign bit flipped, floats in
 // IEEE total order, text escaped and terminated, lists element by element with a
 // marker before each. A descending column has its value bytes inverted, its marker
-// not. Values that are equal in SQL (NaN and NaN, -0.0 and 0.0, maps that differ in
-// the order of entries) have equal bytes, unless Order.Exact asks for the bits.
+// not. Values that are equal in SQL (NaN and NaN, -0.0 and 0.0, 24 hours and 1 day, maps
+// that differ in the order of entries) have equal bytes, unless Order.Exact asks for the bits.
 //
 // The format is not stored: it may change between versions of the engine.
 package keyenc

@@ -17,7 +17,7 @@ type Order struct {
 	Desc      bool
 	NullsLast bool
 	// Exact keeps what equality ignores: the sign of zero, the bits of NaN, the
-	// order of map entries. Equal values may then have different bytes.
+	// units of an interval, the order of map entries. Equal values may then have different bytes.
 	Exact bool
 }
 

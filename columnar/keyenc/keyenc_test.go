@@ -63,8 +63,9 @@ func compare(a arrow.Array, i, j int) int {
 	case *array.Binary:
 		return bytes.Compare(a.Value(i), a.Value(j))
 	case *array.MonthDayNanoInterval:
-		x, y := a.Value(i), a.Value(j)
-		return cmp.Or(cmp.Compare(x.Months, y.Months), cmp.Compare(x.Days, y.Days), cmp.Compare(x.Nanoseconds, y.Nanoseconds))
+		xd, xn := columnar.IntervalLength(a.Value(i))
+		yd, yn := columnar.IntervalLength(a.Value(j))
+		return cmp.Or(cmp.Compare(xd, yd), cmp.Compare(xn, yn))
 	case *array.Struct:
 		for f := range a.NumField() {
 			if c := compare(a.Field(f), i, j); c != 0 {

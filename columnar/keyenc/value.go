@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/tidemill/tidemill/columnar"
 )
 
 // bytesOf is value i of a VARCHAR or BINARY array, borrowed from it.
@@ -84,6 +86,9 @@ func putFixed(dst []byte, a arrow.Array, i int, exact bool) {
 		binary.BigEndian.PutUint64(dst[8:], v.LowBits())
 	case *array.MonthDayNanoInterval:
 		v := a.Value(i)
+		if !exact {
+			v = columnar.OrderedInterval(v)
+		}
 		binary.BigEndian.PutUint32(dst, uint32(v.Months)^1<<31)
 		binary.BigEndian.PutUint32(dst[4:], uint32(v.Days)^1<<31)
 		binary.BigEndian.PutUint64(dst[8:], uint64(v.Nanoseconds)^1<<63)

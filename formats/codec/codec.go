@@ -52,6 +52,13 @@ type Format interface {
 	Extension() string
 }
 
+// Dialect is implemented by formats whose files do not tell how they are to be read.
+type Dialect interface {
+	// Dialect are the reading options for files that this format writes. named says that
+	// they name their columns; otherwise columns are found by their place.
+	Dialect() (options map[string]string, named bool)
+}
+
 // Inferred is what Infer found.
 type Inferred struct {
 	Schema *arrow.Schema
@@ -70,6 +77,9 @@ type Columns struct {
 	// Rescued is the name of the column of Schema that receives what no other takes, with
 	// EvolveRescue; "" if there is none. No file has it.
 	Rescued string
+	// ByName says that files which name their columns need not have all of them, nor in
+	// this order; another column is still what Evolution says.
+	ByName bool
 	// Elsewhere are the names of columns of the source that do not come from the content
 	// of files (but from folder names). A file's column of that name counts for nothing.
 	Elsewhere []string

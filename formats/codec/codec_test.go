@@ -84,8 +84,17 @@ func TestCompression(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := read(t, codectest.File(t, "x.bz2", bz), codec.InputSpec{}); err != nil || got != "one\ntwo\n" {
-		t.Errorf("bzip2: %q, %v", got, err)
+	for _, name := range []string{"x.bz2", "named-otherwise"} {
+		if got, err := read(t, codectest.File(t, name, bz), codec.InputSpec{}); err != nil || got != "one\ntwo\n" {
+			t.Errorf("bzip2 in %s: %q, %v", name, got, err)
+		}
+	}
+	for head, want := range map[string]codec.Compression{
+		"BZh91AY&SY": codec.Bzip2, "BZh1\x17\x72\x45\x38\x50\x90": codec.Bzip2, "BZh91AY&S": codec.CompressionNone, "BZh01AY&SY": codec.CompressionNone, "BZhat,cost": codec.CompressionNone,
+	} {
+		if got := codec.DetectCompression("x.csv", []byte(head)); got != want {
+			t.Errorf("%q: %s, want %s", head, got, want)
+		}
 	}
 	for _, c := range []codec.Compression{codec.Bzip2, codec.XZ} {
 		if _, err := c.NewWriter(io.Discard, 0); err == nil {

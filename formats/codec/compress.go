@@ -82,8 +82,8 @@ func CompressionOf(name string) Compression {
 	return CompressionNone
 }
 
-// The first bytes of compressed files. No text begins with any of them, except that
-// of bzip2, which is believed only if the name says the same.
+// The first bytes of compressed files. No text begins with any of them; of bzip2 more is
+// looked at, in isBzip2.
 var magics = [...]string{Gzip: "\x1f\x8b", Zstd: "\x28\xb5\x2f\xfd", Bzip2: "BZh", LZ4: "\x04\x22\x4d\x18", Snappy: "\xff\x06\x00\x00sNaPpY", XZ: "\xfd7zXZ\x00"}
 
 // DetectCompression decides how a file is compressed by its first bytes, at least ten if
@@ -99,7 +99,7 @@ func (c Compression) detect(name string, head []byte) Compression {
 	}
 	byName := CompressionOf(name)
 	for m := Gzip; m <= XZ; m++ {
-		if bytes.HasPrefix(head, []byte(magics[m])) && (m != Bzip2 || byName == Bzip2) {
+		if bytes.HasPrefix(head, []byte(magics[m])) && (m != Bzip2 || byName == Bzip2 || isBzip2(head)) {
 			return m
 		}
 	}
@@ -107,6 +107,17 @@ func (c Compression) detect(name string, head []byte) Compression {
 		return CompressionNone
 	}
 	return byName
+}
+
+// isBzip2 says whether head, of ten bytes or more, is that of a bzip2 file and not of a
+// text that begins with BZh: a level follows, then the magic number of a block or, in an
+// empty file, that of the end.
+func isBzip2(head []byte) bool {
+	if len(head) < 10 || head[3] < '1' || head[3] > '9' {
+		return false
+	}
+	number := string(head[4:10])
+	return number == "\x31\x41\x59\x26\x53\x59" || number == "\x17\x72\x45\x38\x50\x90"
 }
 
 // zstdMaxWindow bounds the memory a zstd file may ask for.

@@ -2,8 +2,10 @@ package codec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -99,14 +101,25 @@ func HasStruct(dt arrow.DataType) bool {
 	return false
 }
 
-// Drift finds the columns of one file whose type is another one than the source's: the
-// file has values for them, and none fits. A value that does not fit among others that do
-// is a malformed record and none of its business. The units of a file share it.
+// Drift finds the columns of one file whose type is another one than the source's, and
+// the parts of nested ones: the file has values for them, and none fits. A value that does
+// not fit among others that do is a malformed record and none of its business. The units
+// of a file share it.
 type Drift struct {
-	file       string
-	columns    Columns
-	left       atomic.Int64 // units that were not read to their end
-	fits, bads []atomic.Bool
+	file    string
+	columns Columns
+	left    atomic.Int64 // units that were not read to their end
+	fits    []atomic.Bool
+	bads    []atomic.Bool
+
+	mu    sync.Mutex
+	parts map[string]*driftPart // of nested columns, by path
+}
+
+// driftPart is a part of a nested column: a field of a struct, an element.
+type driftPart struct {
+	dt        arrow.DataType
+	fits, bad bool
 }
 
 // NewDrift begins to look at a file of that many units. It is nil, whose methods do
@@ -116,7 +129,7 @@ func NewDrift(file File, c Columns, units int) *Drift {
 		return nil
 	}
 	n := c.Schema.NumFields()
-	d := &Drift{file: file.Path, columns: c, fits: make([]atomic.Bool, n), bads: make([]atomic.Bool, n)}
+	d := &Drift{file: file.Path, columns: c, fits: make([]atomic.Bool, n), bads: make([]atomic.Bool, n), parts: map[string]*driftPart{}}
 	d.left.Store(int64(units))
 	for i, f := range c.Schema.Fields() {
 		d.fits[i].Store(f.Type.ID() == arrow.STRING) // what is no text is damaged, not of another type
@@ -135,6 +148,22 @@ func (d *Drift) See(column, right, wrong int) {
 	}
 }
 
+// SeePart is See for a part of a nested column.
+func (d *Drift) SeePart(path string, dt arrow.DataType, right, wrong int) {
+	if d == nil || dt.ID() == arrow.STRING || right == 0 && wrong == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.parts[path]
+	if p == nil {
+		p = &driftPart{dt: dt}
+		d.parts[path] = p
+	}
+	p.fits = p.fits || right > 0
+	p.bad = p.bad || wrong > 0
+}
+
 // Done says that a unit was read to its end. The last one learns of a column that
 // drifted.
 func (d *Drift) Done() error {
@@ -144,10 +173,19 @@ func (d *Drift) Done() error {
 	for i := range d.bads {
 		if d.bads[i].Load() && !d.fits[i].Load() {
 			f := d.columns.Schema.Field(i)
-			return &connector.RecordError{File: d.file, Column: f.Name, Reason: fmt.Sprintf(
-				"none of its values in this file is a %s, as the source's are; declare the column VARCHAR, or make them null with schema_evolution = 'ignore', or keep them as JSON with 'rescue'",
-				columnar.TypeName(f.Type))}
+			return d.drifted(f.Name, f.Type)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(d.parts)) {
+		if p := d.parts[path]; p.bad && !p.fits {
+			return d.drifted(path, p.dt)
 		}
 	}
 	return nil
+}
+
+func (d *Drift) drifted(name string, dt arrow.DataType) error {
+	return &connector.RecordError{File: d.file, Column: name, Reason: fmt.Sprintf(
+		"none of its values in this file is a %s, as the source's are; declare the column VARCHAR, or make them null with schema_evolution = 'ignore', or keep them as JSON with 'rescue'",
+		columnar.TypeName(dt))}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -37,6 +38,25 @@ func (f *format) Extension() string {
 		ext = ".tsv"
 	}
 	return ext + f.opts.Compression.Extension()
+}
+
+// Dialect implements codec.Dialect.
+func (f *format) Dialect() (options map[string]string, named bool) {
+	o := &f.opts
+	named = o.Header != HeaderNo
+	options = map[string]string{"header": strconv.FormatBool(named)}
+	if o.NoQuote {
+		options["quote"] = ""
+	}
+	for k, v := range map[string]string{
+		"delimiter": o.Delimiter, "quote": o.Quote, "escape": o.Escape, "null_value": o.NullValue,
+		"timestamp_format": o.TimestampFormat, "date_format": o.DateFormat,
+	} {
+		if v != "" {
+			options[k] = v
+		}
+	}
+	return options, named
 }
 
 // WithPinned takes the choices Infer or Pin made: header and delimiter.

@@ -142,7 +142,7 @@ func (sc *scan) matchNames(l *layout, header []string) error {
 		}
 		l.field[c] = f
 	}
-	if unknown := sc.unknown(l); len(unknown) > 0 && sc.columns.Evolution == codec.EvolveAdd && !sc.columns.Declared {
+	if unknown := sc.unknown(l); len(unknown) > 0 && sc.columns.Checked() && (sc.columns.Evolution == codec.EvolveAdd || sc.columns.ByName) {
 		return sc.columns.Unknown(sc.file.Path, 1, l.names[unknown[0]])
 	}
 	return nil
@@ -198,7 +198,7 @@ func (sc *scan) isCorrupt(name string) bool {
 func (sc *scan) byName() bool {
 	switch sc.columns.Evolution {
 	case codec.EvolveFail:
-		return sc.opts.UnionByName
+		return sc.opts.UnionByName || sc.columns.ByName
 	case codec.EvolveRescue:
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ const (
 	pinFolders   = "folders"
 	pinName      = "format"
 	pinExtension = "extension"
+	pinRecorded  = "recorded" // the columns are those that an output tells of itself
 	pinFormat    = "format."
 	pinStarting  = "starting_files" // in the log: the entry says what to begin after
 )
@@ -40,6 +42,9 @@ type opened struct {
 	layout  *layout
 	pinned  map[string]string
 	env     *connector.Env
+	// recorded is what an output directory tells of itself; nil if path is none or its
+	// columns are not to be taken from there.
+	recorded *recordedOutput
 }
 
 // opening is the state of making an opened.
@@ -68,12 +73,18 @@ func open(ctx context.Context, formats Formats, env connector.Env, bounded bool)
 	if _, err := o.lister.find(); err != nil {
 		return nil, err
 	}
+	if o.recorded, err = readRecorded(env.FS, options.Path); err != nil {
+		return nil, err
+	}
 	p := &opening{formats: formats, rest: rest, o: o, bounded: bounded}
 	format, err := p.format(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o.layout = &layout{hive: options.Hive, evolution: options.Evolution, format: format, env: o.env}
+	if o.recorded != nil {
+		o.layout.byPlace.Store(&o.recorded.Written.ByPlace)
+	}
 	if err := p.columns(ctx); err != nil {
 		return nil, err
 	}
@@ -109,6 +120,9 @@ func (p *opening) format(ctx context.Context) (codec.Format, error) {
 		name, ext = o.env.Pinned[pinName], o.env.Pinned[pinExtension]
 	}
 	stated := o.options.Format != ""
+	if name == "" && o.recorded != nil {
+		name = o.recorded.Format
+	}
 	if name == "" {
 		if id, ok, err := p.emptyOutput(ctx); err != nil {
 			return nil, err
@@ -133,7 +147,27 @@ func (p *opening) format(ctx context.Context) (codec.Format, error) {
 		p.files = slices.DeleteFunc(p.files, func(f foundFile) bool { return !o.lister.accept(f.rel) })
 	}
 	o.pinned[pinName] = o.spec.Name
-	return p.formats.make(o.spec, ext, p.rest, connector.Names(o.options.keys()), o.env, false)
+	options, err := p.recordedOptions()
+	if err != nil {
+		return nil, err
+	}
+	return p.formats.make(o.spec, ext, options, connector.Names(o.options.keys()), o.env, false)
+}
+
+// recordedOptions are the options of the format, with those that an output was written
+// with. One that is read as another format tells nothing.
+func (p *opening) recordedOptions() (map[string]string, error) {
+	o := p.o
+	if o.recorded == nil || o.recorded.Format != o.spec.Name {
+		o.recorded = nil
+		return p.rest, nil
+	}
+	loc, err := o.recorded.location()
+	if err != nil {
+		return nil, &connector.RefusedError{Path: o.options.Path, Reason: "its timestamps cannot be read", Err: err}
+	}
+	o.env.Location = loc
+	return o.recorded.readOptions(p.rest, o.env.Pinned), nil
 }
 
 // detect finds the one format that the names of the files speak of.
@@ -177,7 +211,10 @@ func (p *opening) none(other foundFile) error {
 func (o *opened) noFiles() error {
 	why := "no file matches"
 	if root, err := o.lister.find(); err == nil {
+		info, err := o.env.FS.Stat(o.options.Path)
 		switch {
+		case err == nil && !info.IsDir() && !info.Mode().IsRegular():
+			why = "it is " + kindOf(info.Mode()) + "; copy what it gives into a file"
 		case root.missing:
 			why = "it does not exist"
 		case o.isOutput():
@@ -210,7 +247,14 @@ func (p *opening) columns(ctx context.Context) error {
 		}
 		return nil
 	}
+	l.byName = o.recorded != nil
 	if text, ok := o.env.Pinned[pinColumns]; ok {
+		if l.byName = l.byName && o.env.Pinned[pinRecorded] != ""; !l.byName {
+			o.recorded = nil // columns were found out before outputs told them
+			l.byPlace.Store(nil)
+		} else {
+			o.pinned[pinRecorded] = o.env.Pinned[pinRecorded]
+		}
 		var err error
 		if l.schema, err = connector.DecodeSchema(text); err != nil {
 			return err
@@ -224,6 +268,11 @@ func (p *opening) columns(ctx context.Context) error {
 	files, err := p.list(ctx)
 	if err != nil {
 		return err
+	}
+	if o.recorded != nil && (p.bounded || len(files) > 0) {
+		l.schema, l.folders = o.recorded.columns(o.options.Hive)
+		o.pinned[pinRecorded] = "true"
+		return o.pinColumns()
 	}
 	if len(files) == 0 {
 		id, ok, err := p.emptyOutput(ctx)
@@ -239,7 +288,7 @@ func (p *opening) columns(ctx context.Context) error {
 		return err
 	}
 	if !ok {
-		return &connector.NoFilesError{Path: o.options.Path, Why: "its files hold no records to find columns by"}
+		return o.noRecords(ctx, files)
 	}
 	return o.setInferred(inferred, files)
 }
@@ -297,20 +346,20 @@ func (p *opening) pinDeclared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.o.pinBy(files)
+	_, err = p.o.pinBy(slices.Values(files))
 	return err
 }
 
 // pinBy lets the format choose by the first of files that tells, where columns are
 // declared. It returns what was chosen, nil if nothing was.
-func (o *opened) pinBy(files []foundFile) (map[string]string, error) {
+func (o *opened) pinBy(files iter.Seq[foundFile]) (map[string]string, error) {
 	pinner, ok := o.layout.format.(codec.Pinner)
 	if !ok {
 		return nil, nil
 	}
-	for _, f := range files {
+	for f := range files {
 		list := []codec.File{{FS: o.env.FS, FileIdentity: f.FileIdentity}}
-		choices, err := pinner.Pin(list, o.layout.columns(f, nil).content)
+		choices, err := pinner.Pin(list, o.layout.columns(f).content)
 		if err != nil {
 			return nil, err
 		}
@@ -420,6 +469,9 @@ func (o *opened) checkCorrupt() error {
 func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, string, error) {
 	known := o.layout.schema
 	first := ""
+	if o.recorded != nil {
+		return o.grownAsRecorded(files)
+	}
 	for _, file := range files {
 		inferred, ok, err := o.infer(ctx, []foundFile{file})
 		if err != nil {
@@ -433,6 +485,25 @@ func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, s
 			if known = wider; grew && first == "" {
 				first = file.Path
 			}
+		}
+	}
+	return known, first, nil
+}
+
+// grownAsRecorded is grown for an output, which tells what its columns are now.
+func (o *opened) grownAsRecorded(files []foundFile) (known *arrow.Schema, first string, err error) {
+	known = o.layout.schema
+	now, err := readRecorded(o.env.FS, o.options.Path)
+	if err != nil || now == nil {
+		return known, "", err
+	}
+	for _, f := range now.schema.Fields() {
+		if slices.Contains(now.Written.PartitionBy, f.Name) {
+			continue
+		}
+		wider, grew := o.grow(known, f)
+		if known = wider; grew && len(files) > 0 {
+			first = files[0].Path
 		}
 	}
 	return known, first, nil

@@ -7,30 +7,31 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
-	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// columns are those that a reader finds in the output: what partition_by names comes last,
-// since it is taken from the folders.
-func (s *Sink) columns() string {
+// columns are those that a reader finds in the output: what partition_by names, folders,
+// comes last, since it is taken from the folders. They are nil if they are not known.
+func (s *Sink) columns() (columns *arrow.Schema, folders []string) {
 	if s.env.Columns == nil {
-		return ""
+		return nil, nil
 	}
 	at, err := partitionColumns(s.env.Columns, s.options.PartitionBy)
 	if err != nil {
-		return "" // writing the first batch will say so
+		return nil, nil // writing the first batch will say so
 	}
-	var content, folders []arrow.Field
+	var content, last []arrow.Field
 	for i, f := range s.env.Columns.Fields() {
 		if !slices.Contains(at, i) {
-			content = append(content, f)
+			content = append(content, columnar.Field(f.Name, f.Type))
 		}
 	}
 	for _, i := range at {
-		folders = append(folders, s.env.Columns.Field(i))
+		f := s.env.Columns.Field(i)
+		last, folders = append(last, columnar.Field(f.Name, f.Type)), append(folders, f.Name)
 	}
-	return connector.EncodeSchema(arrow.NewSchema(append(content, folders...), nil))
+	return arrow.NewSchema(append(content, last...), nil), folders
 }
 
 // emptyOutput says whether a table is the output of a query that has no rows yet, of which
@@ -60,6 +61,6 @@ func (t *Table) settle(files []foundFile) error {
 	if _, ok := t.o.layout.format.(codec.Pinner); !ok {
 		return nil
 	}
-	_, err := t.o.pinBy(files)
+	_, err := t.o.pinBy(slices.Values(files))
 	return err
 }

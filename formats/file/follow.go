@@ -79,6 +79,7 @@ func (s *Source) follow(v visitor, full bool) (isOutput bool, err error) {
 	if err != nil {
 		return true, err
 	}
+	s.o.replace(id)
 	next := &follower{query: id.Query, upto: -1, dir: dirState{mtime: info.ModTime(), listed: now}}
 	if f := s.followed; !full && f != nil && f.query == id.Query {
 		next.upto = f.upto

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"reflect"
 
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -18,9 +19,22 @@ type identity struct {
 	Query      string `json:"query"`
 	Mode       string `json:"mode"`
 	Checkpoint string `json:"checkpoint,omitempty"` // as the query wrote it, for messages
-	// Format and Columns tell what the rows will be to a reader who comes before the first.
-	Format  string `json:"format,omitempty"`
-	Columns string `json:"columns,omitempty"`
+	// First is the number of the first batch; nil in outputs of older releases.
+	First *int64 `json:"first,omitempty"`
+	// Format, Columns and Written tell what the rows are. Untold says that there may be
+	// rows of other columns, and then Written is nil, as it is in outputs of older releases.
+	Format  string   `json:"format,omitempty"`
+	Columns string   `json:"columns,omitempty"`
+	Untold  bool     `json:"untold,omitempty"`
+	Written *written `json:"written,omitempty"`
+}
+
+// first is the number of the first batch, of which the manifest has the oldest entry.
+func (id *identity) first() int64 {
+	if id.First == nil {
+		return 0
+	}
+	return *id.First
 }
 
 const identityVersion = 1
@@ -39,7 +53,7 @@ const (
 func readIdentity(fsys vfs.FS, dir string) (id identity, ok bool, err error) {
 	name := path.Join(dir, controlDir, idName)
 	data, err := vfs.ReadFile(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isAbsent(err) {
 		return id, false, nil
 	}
 	if err != nil {
@@ -152,15 +166,29 @@ func (s *Sink) create(control string) error {
 			return s.refuse(err, "it cannot be made", "")
 		}
 	}
-	return s.writeIdentity(control, identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint})
+	id := identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint, First: &s.env.Committed}
+	if err := s.describe(&id, s.env.Committed); err != nil {
+		return err
+	}
+	return s.writeIdentity(control, id)
 }
 
-// writeIdentity writes the identity, with what the query's rows are now.
+// record brings the identity up to date with what the query's rows are now.
+func (s *Sink) record() error {
+	control := s.control("")
+	id, ok, err := readIdentity(s.fs, s.dir)
+	if err != nil || !ok {
+		return s.refuse(err, "it changed while it was opened", "try again")
+	}
+	now := id
+	if err := s.describe(&now, s.last+1); err != nil || reflect.DeepEqual(id, now) {
+		return err
+	}
+	return s.writeIdentity(control, now)
+}
+
 func (s *Sink) writeIdentity(control string, id identity) error {
 	id.Version = identityVersion
-	if id.Columns = s.columns(); id.Columns != "" {
-		id.Format = s.format.Name()
-	}
 	text, err := json.Marshal(id)
 	if err != nil {
 		return err
@@ -192,9 +220,6 @@ func (s *Sink) compareIdentity(control string) error {
 		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
 			return s.refuse(err, "it cannot be written", "")
 		}
-	}
-	if columns := s.columns(); columns != "" && (id.Columns != columns || id.Format != s.format.Name()) {
-		return s.writeIdentity(control, id)
 	}
 	return nil
 }

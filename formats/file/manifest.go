@@ -17,6 +17,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // controlDir is where an output directory keeps what is not data.
@@ -235,23 +236,51 @@ func listManifest(fsys vfs.FS, dir string) (manifestNames, error) {
 			names.stale = append(names.stale, strconv.FormatInt(id, 10)+compactSuffix)
 		}
 	}
-	return names, names.check(dir)
+	return names, names.check(fsys, dir)
 }
 
+// gapError is a manifest that lacks the entry of a batch. One that changes while it is
+// listed may seem to.
+type gapError struct {
+	dir   string
+	batch int64
+}
+
+func (e *gapError) Error() string {
+	return fmt.Sprintf("%s: %v: the entry of batch %d is missing", e.dir, errCorrupt, e.batch)
+}
+
+func (e *gapError) Unwrap() error { return errCorrupt }
+
 // check finds entries that were taken away.
-func (n manifestNames) check(dir string) error {
+func (n manifestNames) check(fsys vfs.FS, dir string) error {
+	want := n.compact + 1
 	for i, id := range n.entries {
-		want := n.compact + 1
-		if i > 0 {
-			want = n.entries[i-1] + 1
-		} else if n.compact < 0 {
-			continue
+		if i == 0 && n.compact < 0 && id > 0 {
+			var err error
+			if want, err = oldestEntry(fsys, dir, id); err != nil {
+				return err
+			}
 		}
 		if id != want {
-			return fmt.Errorf("%s: %w: the entry of batch %d is missing", dir, errCorrupt, want)
+			return &gapError{dir, want}
 		}
+		want = id + 1
 	}
 	return nil
+}
+
+// oldestEntry is the batch that the manifest begins with, or found where nothing says so:
+// the table of a complete-mode output of an older release may begin anywhere.
+func oldestEntry(fsys vfs.FS, dir string, found int64) (int64, error) {
+	id, ok, err := readIdentity(fsys, path.Dir(path.Dir(dir)))
+	if errors.Is(err, errCorrupt) || err == nil && !ok {
+		return found, nil // that is told apart
+	}
+	if id.First == nil && id.Mode == connector.Complete.String() {
+		return found, nil
+	}
+	return id.first(), err
 }
 
 // readManifestFile reads one manifest file.
@@ -285,7 +314,8 @@ func readEntriesAfter(fsys vfs.FS, dir string, after int64) (entries []manifestE
 				return entries, names.last(), nil
 			}
 		}
-		if try == tries || !errors.Is(err, fs.ErrNotExist) {
+		var gap *gapError
+		if try == tries || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &gap) {
 			return nil, -1, err
 		}
 		// The directory itself may be gone, too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -70,16 +71,14 @@ func (s *Source) adopt(from int64) (taken, error) {
 		return t, nil
 	}
 	stale := false
-	err := s.entries(from, s.last, func(_ int64, e logEntry) error {
-		for _, f := range e.files {
-			changed, _, err := differs(s.o.env.FS, f.FileIdentity)
-			if err != nil {
-				return err
-			}
-			stale = stale || changed
-			t.files++
-			t.bytes += f.Size
+	err := s.eachFile(from, s.last, func(_ int64, f loggedFile) error {
+		changed, _, err := differs(s.o.env.FS, f.FileIdentity)
+		if err != nil {
+			return err
 		}
+		stale = stale || changed
+		t.files++
+		t.bytes += f.Size
 		return nil
 	})
 	if err != nil || !stale {
@@ -238,23 +237,10 @@ func (s *Source) skipPresent() error {
 	slices.SortFunc(recs, func(a, b uint32) int {
 		return s.order(queuedFile{s.seen.rec(int(a)).mtime, a}, queuedFile{s.seen.rec(int(b)).mtime, b})
 	})
-	pinned := map[string]string{pinStarting: "new"}
-	data, err := appendLogHead(nil, pinned)
-	if err != nil {
+	e := plannedEntry{pinned: map[string]string{pinStarting: "new"}, recs: recs, skipped: func(int) bool { return true }}
+	if err := s.put(e); err != nil {
 		return err
 	}
-	data = slices.Grow(data, s.seen.logBytes(recs))
-	for _, rec := range recs {
-		f := loggedFile{foundFile: s.seen.file(rec), skipped: true}
-		data = f.append(data)
-	}
-	if err := s.log.Put(s.last+1, data); err != nil {
-		return err
-	}
-	for _, rec := range recs {
-		s.seen.logNow(rec, s.last+1)
-	}
-	s.noteEntry(s.last+1, pinned)
 	s.pending, s.young = queue{}, nil
 	return nil
 }
@@ -303,7 +289,7 @@ func (s *Source) sweepSome(ctx context.Context) error {
 
 // choose takes the files of the next batch out of pending. A file that changed since
 // it was listed may have another place in the order: then all begins anew, a few times.
-func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]loggedFile, error) {
+func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]uint32, error) {
 	root, err := s.o.lister.find()
 	if err != nil {
 		if s.o.lister.waits(s.o.options.Path, err) {
@@ -324,7 +310,7 @@ func (s *Source) choose(ctx context.Context, limit connector.Limit, t taken) ([]
 
 // chooseOnce stops at a file that changed, unless accept says to take it as it is;
 // moved says that it did. Then pending is what it was, with the file's new identity.
-func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Limit, t taken, accept bool) (batch []loggedFile, moved bool, err error) {
+func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Limit, t taken, accept bool) (batch []uint32, moved bool, err error) {
 	upto := int64(-1) // newest listing that counts, -1: all
 	if limit.Until != "" {
 		until, err := parseOffset(limit.Until)
@@ -362,15 +348,16 @@ func (s *Source) chooseOnce(ctx context.Context, root rootOf, limit connector.Li
 		case !ok:
 			s.seen.unqueue(q.rec) // it was never read, so it never was
 			continue
-		case (id.Size != r.size || id.ModTime != r.mtime) && !accept:
-			r.size, r.mtime = id.Size, id.ModTime
+		}
+		moved := id.Size != r.size || id.ModTime != r.mtime
+		r.size, r.mtime = id.Size, id.ModTime
+		if moved && !accept {
 			s.pending.remove(func(p queuedFile) bool { return p.rec == q.rec })
 			s.pending.add(queuedFile{id.ModTime, q.rec})
 			s.dropVanished()
 			return nil, true, nil
 		}
-		rel := full[len(full)-r.pathLen(s.seen):]
-		batch = append(batch, loggedFile{foundFile: foundFile{rel, id}})
+		batch = append(batch, q.rec)
 		t.files++
 		t.bytes += id.Size
 	}
@@ -409,41 +396,67 @@ func (s *Source) dropOld(root rootOf) {
 }
 
 // putBatch writes the entry of a batch.
-func (s *Source) putBatch(ctx context.Context, batch []loggedFile) error {
-	files := make([]foundFile, len(batch))
-	for i, f := range batch {
-		files[i] = f.foundFile
+func (s *Source) putBatch(ctx context.Context, batch []uint32) error {
+	e := plannedEntry{recs: batch}
+	err := s.prepare(ctx, &e)
+	if err == nil {
+		err = s.put(e)
 	}
-	restore := func() {
-		for _, f := range files {
-			if rec := s.seen.get(splitPath(f.rel)); rec >= 0 {
-				s.pending.add(queuedFile{s.seen.rec(rec).mtime, uint32(rec)})
+	if err == nil {
+		return nil
+	}
+	for _, rec := range batch {
+		if r := s.seen.rec(int(rec)); r.state == stateQueued {
+			s.pending.add(queuedFile{r.mtime, rec})
+		}
+	}
+	return err
+}
+
+// plannedEntry is an entry of the log to be written. Its files are those of records of
+// the seenSet.
+type plannedEntry struct {
+	// pinned are choices of the format made for this entry's files.
+	pinned map[string]string
+	recs   []uint32
+	// skipped and hash tell what is to be logged of the files, by their number; nil is
+	// nothing.
+	skipped func(i int) bool
+	hash    func(i int) string
+}
+
+// files are the files of an entry, with their full paths.
+func (s *Source) files(e *plannedEntry, root string) iter.Seq[foundFile] {
+	return func(yield func(foundFile) bool) {
+		for _, rec := range e.recs {
+			f := loggedFile{foundFile: s.seen.file(rec)}
+			if !yield(f.below(root)) {
+				return
 			}
 		}
 	}
-	e := logEntry{files: batch}
-	if err := s.prepare(ctx, &e, files); err != nil {
-		restore()
-		return err
-	}
-	if err := s.put(e); err != nil {
-		restore()
-		return err
-	}
-	return nil
 }
 
 // prepare does what must be known before an entry is written: new columns, the
 // choices of the format, contents met before.
-func (s *Source) prepare(ctx context.Context, e *logEntry, files []foundFile) error {
+func (s *Source) prepare(ctx context.Context, e *plannedEntry) error {
 	o := s.o
-	if o.options.Evolution == codec.EvolveAdd && !o.layout.declared {
-		if err := s.checkGrown(ctx, files); err != nil {
+	grows := o.options.Evolution == codec.EvolveAdd && !o.layout.declared
+	pins := o.layout.declared && !o.hasFormatPins()
+	if !grows && !pins && s.contents == nil {
+		return nil
+	}
+	root, err := o.lister.find()
+	if err != nil {
+		return err
+	}
+	if grows {
+		if err := s.checkGrown(ctx, slices.Collect(s.files(e, root.dir))); err != nil {
 			return err
 		}
 	}
-	if o.layout.declared && !o.hasFormatPins() {
-		choices, err := o.pinBy(files)
+	if pins {
+		choices, err := o.pinBy(s.files(e, root.dir))
 		if err != nil {
 			return err
 		}
@@ -457,7 +470,7 @@ func (s *Source) prepare(ctx context.Context, e *logEntry, files []foundFile) er
 	if s.contents == nil {
 		return nil
 	}
-	return s.skipSame(ctx, e)
+	return s.skipSame(ctx, e, root.dir)
 }
 
 func (s *Source) checkGrown(ctx context.Context, files []foundFile) error {
@@ -471,17 +484,20 @@ func (s *Source) checkGrown(ctx context.Context, files []foundFile) error {
 }
 
 // skipSame hashes the files and marks those whose content was met before.
-func (s *Source) skipSame(ctx context.Context, e *logEntry) error {
+func (s *Source) skipSame(ctx context.Context, e *plannedEntry, root string) error {
 	met := map[string]bool{}
-	for i := range e.files {
-		f := &e.files[i]
+	var hashes []string
+	var same []bool
+	for f := range s.files(e, root) {
 		hash, err := hashFile(ctx, s.o.env, f.FileIdentity)
 		if err != nil {
 			return err
 		}
-		f.hash, f.skipped = hash, s.contents[hash] || met[hash]
+		hashes, same = append(hashes, hash), append(same, s.contents[hash] || met[hash])
 		met[hash] = true
 	}
+	e.hash = func(i int) string { return hashes[i] }
+	e.skipped = func(i int) bool { return same[i] }
 	return nil
 }
 
@@ -509,21 +525,33 @@ func hashFile(ctx context.Context, env *connector.Env, id connector.FileIdentity
 }
 
 // put writes the next entry of the log.
-func (s *Source) put(e logEntry) error {
-	data, err := e.encode()
+func (s *Source) put(e plannedEntry) error {
+	data, err := appendLogHead(nil, e.pinned)
 	if err != nil {
 		return err
 	}
-	if err := s.log.Put(s.last+1, data); err != nil {
+	data = slices.Grow(data, s.seen.logBytes(e.recs))
+	for i, rec := range e.recs {
+		f := loggedFile{foundFile: s.seen.file(rec)}
+		f.skipped = e.skipped != nil && e.skipped(i)
+		if e.hash != nil {
+			f.hash = e.hash(i)
+		}
+		data = f.append(data)
+	}
+	id := s.last + 1
+	if err := s.log.Put(id, data); err != nil {
 		return err
 	}
-	for _, f := range e.files {
-		if rec := s.seen.get(splitPath(f.rel)); rec >= 0 {
-			s.seen.unqueue(uint32(rec))
+	for i, rec := range e.recs {
+		s.seen.logNow(rec, id)
+		s.newest = max(s.newest, s.seen.rec(int(rec)).mtime)
+		if e.hash != nil {
+			s.contents[e.hash(i)] = true
 		}
-		s.remember(s.last+1, f)
 	}
-	s.noteEntry(s.last+1, e.pinned)
+	s.noteEntry(id, e.pinned)
+	s.planned = connector.LogEntry{ID: id, Data: data}
 	return nil
 }
 

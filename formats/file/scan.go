@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -39,8 +40,12 @@ type layout struct {
 	evolution codec.Evolution
 	corrupt   string // corrupt_column, "" if there is none
 	rescued   string // the rescued column, "" if there is none
-	format    codec.Format
-	env       *connector.Env
+	// byName: see codec.Columns. byPlace are the columns of files of an output that do not
+	// name them.
+	byName  bool
+	byPlace atomic.Pointer[[]placement]
+	format  codec.Format
+	env     *connector.Env
 }
 
 // fileColumns are the columns of one file.
@@ -52,6 +57,8 @@ type fileColumns struct {
 	// position maps positions of the schema, and of the hidden columns behind it, to
 	// positions of content; constant and rowNumber for others.
 	position []int
+	// misfit is what a folder's name says that no column takes; nil if there is none.
+	misfit *connector.RecordError
 }
 
 // Where a column comes from, if not from the content.
@@ -61,19 +68,21 @@ const (
 )
 
 // columns finds where the columns of a file come from. A folder's value that its
-// type cannot hold is null, and counts as malformed.
-func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
+// type cannot hold is null, and a misfit.
+func (l *layout) columns(f foundFile) fileColumns {
 	var found []folderValue
 	if l.hive {
 		found = folderValues(f.rel)
 	}
 	c := fileColumns{values: map[int]arrow.Array{}, position: make([]int, l.schema.NumFields(), l.schema.NumFields()+connector.MetadataFieldsLen)}
 	var fields []arrow.Field
-	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, Rescued: l.rescued, CorruptColumn: -1}
-	for i, field := range l.schema.Fields() {
+	c.content = codec.Columns{Declared: l.declared, Evolution: l.evolution, Rescued: l.rescued, ByName: l.byName, CorruptColumn: -1}
+	order, placed := l.order(f)
+	for n, i := range order {
+		field := l.schema.Field(i)
 		v, ok := l.folderValue(field.Name, found)
 		if ok {
-			c.values[i] = l.constant(f, field, v, stats)
+			c.values[i] = c.constant(l, f, field, v)
 			c.position[i] = constant
 			c.content.Elsewhere = append(c.content.Elsewhere, field.Name)
 			continue
@@ -81,11 +90,57 @@ func (l *layout) columns(f foundFile, stats *connector.ScanStats) fileColumns {
 		if l.corrupt != "" && strings.EqualFold(field.Name, l.corrupt) {
 			c.content.CorruptColumn = len(fields)
 		}
+		if placed > 0 && n >= placed && field.Name != l.rescued {
+			c.values[i] = columnar.NullConstant(heap, field.Type).Array()
+			c.position[i] = constant
+			continue
+		}
 		c.position[i] = len(fields)
 		fields = append(fields, field)
 	}
 	c.content.Schema = arrow.NewSchema(fields, nil)
+	if c.misfit == nil {
+		c.misfit = l.unknownFolder(f, found)
+	}
 	return c
+}
+
+// places are the columns of a file that does not name them, nil if it may.
+func (l *layout) places(f foundFile) []string {
+	list := l.byPlace.Load()
+	if list == nil || l.declared {
+		return nil
+	}
+	return placed(*list, f.rel)
+}
+
+// order is the positions of the schema; of a file that does not name its columns those
+// that it has, placed, come first.
+func (l *layout) order(f foundFile) (order []int, placed int) {
+	for _, name := range l.places(f) {
+		if at, _ := columnar.Lookup(l.schema, name); at >= 0 {
+			order = append(order, at)
+		}
+	}
+	placed = len(order)
+	for i := range l.schema.NumFields() {
+		if !slices.Contains(order[:placed], i) {
+			order = append(order, i)
+		}
+	}
+	return order, placed
+}
+
+// checkPlaces refuses a file with columns that the schema has not, where their places
+// are all that tells them.
+func (l *layout) checkPlaces(f foundFile) error {
+	for _, name := range l.places(f) {
+		if at, _ := columnar.Lookup(l.schema, name); at < 0 {
+			return &connector.RecordError{File: f.Path, Column: name,
+				Reason: "the source had no such column when its columns were found, and a file without a header cannot be read without it; declare the columns, or start over with a new checkpoint and a new output"}
+		}
+	}
+	return nil
 }
 
 // addMetadata makes the hidden columns of a file known.
@@ -164,39 +219,16 @@ func (l *layout) folderValue(name string, found []folderValue) (v folderValue, o
 // heap is where the few constants of folder names live; they need no release.
 var heap = memory.NewGoAllocator()
 
-func (l *layout) constant(f foundFile, field arrow.Field, v folderValue, stats *connector.ScanStats) arrow.Array {
-	d, err := parseFolder(heap, v, field.Type, l.env.Location)
-	if err != nil {
-		stats.Malformed(connector.RecordError{File: f.Path, Column: field.Name, Reason: err.Error()})
-		d = columnar.NullConstant(heap, field.Type)
-	}
-	return d.Array()
-}
-
-// manyFiles is the number of files from which on those of few bytes are looked at only
-// when they are read: what is known of a file is some kilobytes.
-const (
-	manyFiles = 1000
-	fewBytes  = 1 << 20
-)
-
 // units lists the work of reading files, in their order. hashes may be nil; else each
 // file's hash is taken while it is read.
-func (l *layout) units(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes func(foundFile) *codec.ContentHash) ([]connector.Unit, error) {
-	if len(files) >= manyFiles {
-		return l.lateUnits(ctx, files, req, hashes)
-	}
+func (l *layout) units(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes *entryHashes) ([]connector.Unit, error) {
 	lists := make([][]connector.Unit, len(files))
 	errs := make([]error, len(files))
 	var g errgroup.Group
 	g.SetLimit(4)
 	for i, f := range files {
 		g.Go(func() error {
-			var hash *codec.ContentHash
-			if hashes != nil {
-				hash = hashes(f)
-			}
-			lists[i], errs[i] = l.fileUnits(ctx, f, req, hash)
+			lists[i], errs[i] = l.fileUnits(ctx, f, req, hashes.of(i, f.Size))
 			return nil
 		})
 	}
@@ -207,59 +239,19 @@ func (l *layout) units(ctx context.Context, files []foundFile, req connector.Sca
 	return slices.Concat(lists...), nil
 }
 
-// lateUnits is units for many files.
-func (l *layout) lateUnits(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes func(foundFile) *codec.ContentHash) ([]connector.Unit, error) {
-	units := make([]connector.Unit, 0, len(files))
-	shared := &lateScan{layout: l, req: req, schema: requested(l.schema, &req)}
-	for _, f := range files {
-		var hash *codec.ContentHash
-		if hashes != nil {
-			hash = hashes(f)
-		}
-		if f.Size <= fewBytes {
-			units = append(units, &lateFile{shared, f, hash})
-			continue
-		}
-		more, err := l.fileUnits(ctx, f, req, hash)
-		if err != nil {
-			return nil, err
-		}
-		units = append(units, more...)
+// tableUnits is units of a bounded table.
+func (l *layout) tableUnits(ctx context.Context, files []foundFile, req connector.ScanRequest) ([]connector.Unit, error) {
+	if len(files) >= manyFiles {
+		return l.manyUnits(ctx, files, req)
 	}
-	return units, nil
-}
-
-// lateScan is what the files that are looked at late share.
-type lateScan struct {
-	layout *layout
-	req    connector.ScanRequest
-	schema *arrow.Schema
-}
-
-// lateFile is one of them: a unit that finds out only when it is opened what it is.
-type lateFile struct {
-	*lateScan
-	file foundFile
-	hash *codec.ContentHash
-}
-
-func (u *lateFile) Name() string { return u.file.Path }
-func (u *lateFile) Bytes() int64 { return u.file.Size }
-
-// Open implements connector.Unit.
-func (u *lateFile) Open(ctx context.Context) (columnar.Reader, error) {
-	units, err := u.layout.fileUnits(ctx, u.file, u.req, u.hash)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(units) == 0:
-		return columnar.FromBatches(u.schema), nil
-	}
-	return (&wholeFile{name: u.file.Path, units: units}).Open(ctx)
+	return l.units(ctx, files, req, nil)
 }
 
 func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanRequest, hash *codec.ContentHash) ([]connector.Unit, error) {
-	c := l.columns(f, req.Stats)
+	c := l.columns(f)
+	if left, err := l.judge(c.misfit, req.Stats); left || err != nil {
+		return nil, err
+	}
 	metadata, numbered := beyond(&req, l.schema.NumFields())
 	if metadata {
 		c.addMetadata(f)

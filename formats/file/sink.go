@@ -169,7 +169,10 @@ func (s *Sink) open() error {
 		}
 		return s.refuse(err, "it cannot be used", "delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
 	}
-	return s.compareProgress()
+	if err := s.compareProgress(); err != nil {
+		return err
+	}
+	return s.record()
 }
 
 func (s *Sink) load() error {

@@ -99,26 +99,26 @@ func TestSinkLayout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.sink(w.env("path", "out/x/", "format", "csv", "partition_by", "day, k"))
-	w.publish(s, w.batch(12, connector.Append, `
+	w.publish(s, w.batch(0, connector.Append, `
 day:date    k:varchar  v:bigint
 2024-01-01  a/b        1
 2024-01-01  NULL       2
 2024-01-02  ""         3
 2024-01-01  a/b        4
 `, "late", "v:bigint\n9\n", "bad", "raw:varchar\nx\n"))
-	w.publish(s, w.batch(13, connector.Append, "day:date  k:varchar  v:bigint\n"))
+	w.publish(s, w.batch(1, connector.Append, "day:date  k:varchar  v:bigint\n"))
 	equal(t, "files", tree(t, w.mem, "out"), []string{
 		"out/x/.tidemill/id",
 		"out/x/.tidemill/lock",
-		"out/x/.tidemill/manifest/12",
-		"out/x/.tidemill/manifest/13",
-		"out/x/day=2024-01-01/k=__HIVE_DEFAULT_PARTITION__/part-00000000000000000012-001.csv",
-		"out/x/day=2024-01-01/k=a%2Fb/part-00000000000000000012-000.csv",
-		"out/x/day=2024-01-02/k=/part-00000000000000000012-002.csv",
-		"out/x.bad/part-00000000000000000012-000.csv",
-		"out/x.late/part-00000000000000000012-000.csv",
+		"out/x/.tidemill/manifest/0",
+		"out/x/.tidemill/manifest/1",
+		"out/x/day=2024-01-01/k=__HIVE_DEFAULT_PARTITION__/part-00000000000000000000-001.csv",
+		"out/x/day=2024-01-01/k=a%2Fb/part-00000000000000000000-000.csv",
+		"out/x/day=2024-01-02/k=/part-00000000000000000000-002.csv",
+		"out/x.bad/part-00000000000000000000-000.csv",
+		"out/x.late/part-00000000000000000000-000.csv",
 	})
-	if got := w.read("out/x/day=2024-01-01/k=a%2Fb/part-00000000000000000012-000.csv"); got != "v\n1\n4\n" {
+	if got := w.read("out/x/day=2024-01-01/k=a%2Fb/part-00000000000000000000-000.csv"); got != "v\n1\n4\n" {
 		t.Errorf("file holds %q", got)
 	}
 	table := w.table(w.env("path", "out/x"))
@@ -461,7 +461,7 @@ func TestSinkTrace(t *testing.T) {
 		"mkdir out/x/.tidemill/staging", "syncdir out/x/.tidemill",
 		"mkdir out/x/.tidemill/pending", "syncdir out/x/.tidemill",
 		"mkdir out/x/.tidemill/manifest", "syncdir out/x/.tidemill",
-		"create out/x/.tidemill/.id.tmp", "write out/x/.tidemill/.id.tmp 64", "sync out/x/.tidemill/.id.tmp",
+		"create out/x/.tidemill/.id.tmp", "write out/x/.tidemill/.id.tmp 74", "sync out/x/.tidemill/.id.tmp",
 		"rename out/x/.tidemill/.id.tmp out/x/.tidemill/id", "syncdir out/x/.tidemill",
 	})
 	w.publish(s, w.batch(0, connector.Append, "v:bigint\n1\n"))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
@@ -40,20 +39,15 @@ type Source struct {
 	newest   int64 // newest modification time met
 	tooOld   int64 // files passed over by max_file_age
 
-	reading map[int64][]readFile // by entry, for Hashes
-	cleaned int64                // entries up to here were cleaned; below -1: not known
+	reading map[int64]*entryHashes // by entry, for EachHashed
+	planned connector.LogEntry     // the newest entry, while its batch is read; Data may be nil
+	cleaned int64                  // entries up to here were cleaned; below -1: not known
 }
 
 // sweep looks again at files read long ago, a part at each trigger.
 type sweep struct {
 	next time.Time // when the next one begins
 	at   int       // record to look at next; -1: none is going on
-}
-
-// readFile is a file being read and hashed.
-type readFile struct {
-	path string
-	hash *codec.ContentHash
 }
 
 var (
@@ -82,7 +76,7 @@ func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Sourc
 	o.lister.dirs, o.lister.patient = map[string]*dirState{}, true
 	s := &Source{
 		o: o, log: env.Log, seen: newSeenSet(), last: -1, first: -1,
-		full: true, reading: map[int64][]readFile{}, cleaned: -2,
+		full: true, reading: map[int64]*entryHashes{}, cleaned: -2,
 		sweep: sweep{next: env.Clock().Add(o.options.RescanEvery), at: -1},
 	}
 	if o.options.Same == SameSkip {
@@ -118,11 +112,13 @@ func (s *Source) load() error {
 		return err
 	}
 	return s.rawEntries(-1, latest, func(id int64, data []byte) error {
-		// One file at a time: an entry may name a million.
-		pinned, err := eachLogged(data, func(f loggedFile) error {
-			s.remember(id, f)
-			return nil
-		})
+		pinned, lines, err := cutLogHead(data)
+		if err == nil {
+			err = eachLogLine(lines, func(f loggedFile, _, _ int) error {
+				s.remember(id, f)
+				return nil
+			})
+		}
 		if err != nil {
 			return s.damaged(id, err)
 		}
@@ -134,27 +130,33 @@ func (s *Source) load() error {
 	})
 }
 
-// entries visits the log entries of (after, upto], with the full paths of their files.
-func (s *Source) entries(after, upto int64, visit func(id int64, e logEntry) error) error {
+// eachFile visits the files of the log entries of (after, upto], with their full paths.
+func (s *Source) eachFile(after, upto int64, visit func(id int64, f loggedFile) error) error {
 	root, err := s.o.lister.find()
 	if err != nil {
 		return err
 	}
 	return s.rawEntries(after, upto, func(id int64, data []byte) error {
-		e, err := decodeLogEntry(data)
-		if err != nil {
+		_, lines, err := cutLogHead(data)
+		if err == nil {
+			err = eachLogLine(lines, func(f loggedFile, _, _ int) error {
+				f.foundFile = f.below(root.dir)
+				return visit(id, f)
+			})
+		}
+		if errors.Is(err, errLogEntry) {
 			return s.damaged(id, err)
 		}
-		for i := range e.files {
-			e.files[i].Path = join(root.dir, e.files[i].rel)
-		}
-		return visit(id, e)
+		return err
 	})
 }
 
 // rawEntries visits the log entries of (after, upto] as they were written.
 func (s *Source) rawEntries(after, upto int64, visit func(id int64, data []byte) error) error {
 	next := after + 1
+	if next == upto && next == s.planned.ID && s.planned.Data != nil {
+		return visit(next, s.planned.Data)
+	}
 	for raw, err := range s.log.Range(after, upto) {
 		if err != nil {
 			return err
@@ -237,29 +239,49 @@ func (s *Source) Units(ctx context.Context, start, end connector.Offset, req con
 	if err != nil {
 		return nil, err
 	}
+	root, err := s.o.lister.find()
+	if err != nil {
+		return nil, err
+	}
 	var units []connector.Unit
-	err = s.entries(from, to, func(id int64, e logEntry) error {
-		if !req.Again {
-			s.reading[id] = nil
-		}
-		hashes := map[string]*codec.ContentHash{}
-		var files []foundFile
-		for _, f := range e.files {
-			if f.skipped {
-				continue
-			}
-			h := codec.NewContentHash(f.Size)
-			hashes[f.rel] = h
-			files = append(files, f.foundFile)
-			if !req.Again {
-				s.reading[id] = append(s.reading[id], readFile{f.Path, h})
-			}
-		}
-		more, err := s.o.layout.units(ctx, files, req, func(f foundFile) *codec.ContentHash { return hashes[f.rel] })
+	err = s.rawEntries(from, to, func(id int64, data []byte) error {
+		more, err := s.entryUnits(ctx, id, data, root.dir, req)
 		units = append(units, more...)
+		if errors.Is(err, errLogEntry) {
+			return s.damaged(id, err)
+		}
 		return err
 	})
 	return units, err
+}
+
+// entryUnits lists the work of one entry of the log.
+func (s *Source) entryUnits(ctx context.Context, id int64, data []byte, root string, req connector.ScanRequest) ([]connector.Unit, error) {
+	_, lines, err := cutLogHead(data)
+	if err != nil {
+		return nil, err
+	}
+	count := countLogged(lines)
+	var hashes *entryHashes // of rows that are looked at once more nothing is noted
+	if !req.Again {
+		hashes = newEntryHashes(count)
+		s.reading[id] = hashes
+	}
+	if count >= manyFiles {
+		s.planned.Data = nil // the units have it, in less room
+		return s.o.layout.loggedUnits(ctx, root, lines, count, req, hashes)
+	}
+	files := make([]foundFile, 0, count)
+	err = eachLogLine(lines, func(f loggedFile, _, _ int) error {
+		if !f.skipped {
+			files = append(files, f.below(root))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.o.layout.units(ctx, files, req, hashes)
 }
 
 // span reads two offsets as a range of entries.
@@ -278,23 +300,38 @@ func (s *Source) span(start, end connector.Offset) (from, to int64, err error) {
 	return a.Batch, b.Batch, nil
 }
 
-// Hashes implements connector.Hasher.
-func (s *Source) Hashes(start, end connector.Offset) []connector.FileHash {
+// EachHashed implements connector.Hasher.
+func (s *Source) EachHashed(_ context.Context, start, end connector.Offset, visit func(f connector.FileHash) error) error {
 	from, to, err := s.span(start, end)
 	if err != nil {
-		return nil
+		return err
 	}
-	var out []connector.FileHash
-	for id := from + 1; id <= to; id++ {
-		for _, f := range s.reading[id] {
-			// A file that was not read whole (LIMIT, pruning) has no hash.
-			if sum, err := f.hash.Sum(); err == nil {
-				out = append(out, connector.FileHash{Path: f.path, Hash: sum})
-			}
+	entry, i := from, 0 // the file's number in its entry
+	err = s.eachRead(from, to, func(id int64, f loggedFile) error {
+		if id != entry {
+			entry, i = id, 0
 		}
+		i++
+		return visit(connector.FileHash{FileIdentity: f.FileIdentity, Hash: s.reading[id].sum(i - 1)})
+	})
+	if err != nil {
+		return err
+	}
+	for id := from + 1; id <= to; id++ {
 		delete(s.reading, id)
 	}
-	return out
+	s.planned.Data = nil
+	return nil
+}
+
+// eachRead is eachFile without those that are skipped.
+func (s *Source) eachRead(after, upto int64, visit func(id int64, f loggedFile) error) error {
+	return s.eachFile(after, upto, func(id int64, f loggedFile) error {
+		if f.skipped {
+			return nil
+		}
+		return visit(id, f)
+	})
 }
 
 // Files implements connector.FileSet.
@@ -304,12 +341,8 @@ func (s *Source) Files(_ context.Context, start, end connector.Offset) ([]connec
 		return nil, err
 	}
 	var out []connector.FileIdentity
-	err = s.entries(from, to, func(_ int64, e logEntry) error {
-		for _, f := range e.files {
-			if !f.skipped {
-				out = append(out, f.FileIdentity)
-			}
-		}
+	err = s.eachRead(from, to, func(_ int64, f loggedFile) error {
+		out = append(out, f.FileIdentity)
 		return nil
 	})
 	return out, err
@@ -341,7 +374,7 @@ func (s *Source) withdraw(id int64) error {
 	if err := s.log.Withdraw(id); err != nil {
 		return err
 	}
-	s.full = true
+	s.full, s.planned.Data = true, nil
 	for withdrawn := range s.reading {
 		if withdrawn > id {
 			delete(s.reading, withdrawn)
@@ -357,12 +390,10 @@ func (s *Source) meetAgain(id int64) error {
 	if s.again == nil {
 		s.again = map[string]int64{}
 	}
-	return s.entries(id, s.last, func(_ int64, e logEntry) error {
-		for _, f := range e.files {
-			s.again[f.rel] = 0
-			if rec := s.seen.get(splitPath(f.rel)); rec >= 0 && s.seen.rec(rec).state == stateQueued {
-				s.seen.rec(rec).number = 0 // it waits to be read once more
-			}
+	return s.eachFile(id, s.last, func(_ int64, f loggedFile) error {
+		s.again[f.rel] = 0
+		if rec := s.seen.get(splitPath(f.rel)); rec >= 0 && s.seen.rec(rec).state == stateQueued {
+			s.seen.rec(rec).number = 0 // it waits to be read once more
 		}
 		return nil
 	})
@@ -384,15 +415,13 @@ func (s *Source) Commit(ctx context.Context, end connector.Offset) error {
 	if upto <= from {
 		return nil
 	}
-	err = s.entries(from, upto, func(_ int64, e logEntry) error {
-		for _, f := range e.files {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := s.clean(f); err != nil {
-				// The file stays remembered, so nothing is read twice.
-				s.o.lister.warn(f.Path, "%s cannot be cleaned away: %v", f.Path, err)
-			}
+	err = s.eachFile(from, upto, func(_ int64, f loggedFile) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.clean(f); err != nil {
+			// The file stays remembered, so nothing is read twice.
+			s.o.lister.warn(f.Path, "%s cannot be cleaned away: %v", f.Path, err)
 		}
 		return nil
 	})

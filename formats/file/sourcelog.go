@@ -21,30 +21,21 @@ import (
 // r is read, s is skipped (same_content, or there at the start of a query that begins
 // with what is new). Then come size, modification time in microseconds, content hash
 // if it was taken for planning, and the path below the source's root.
-type logEntry struct {
-	// pinned are choices of the format made for this entry's files.
-	pinned map[string]string
-	files  []loggedFile
-}
-
 type loggedFile struct {
 	foundFile
 	skipped bool
 	hash    string
 }
 
-const logHead = "files 1"
-
-func (e *logEntry) encode() ([]byte, error) {
-	out, err := appendLogHead(nil, e.pinned)
-	if err != nil {
-		return nil, err
-	}
-	for i := range e.files {
-		out = e.files[i].append(out)
-	}
-	return out, nil
+// below is the file with its full path. Both paths are one text.
+func (f *loggedFile) below(root string) foundFile {
+	full := join(root, f.rel)
+	id := f.FileIdentity
+	id.Path = full
+	return foundFile{full[len(full)-len(f.rel):], id}
 }
+
+const logHead = "files 1"
 
 func appendLogHead(out []byte, pinned map[string]string) ([]byte, error) {
 	out = append(out, logHead...)
@@ -77,43 +68,49 @@ func (f *loggedFile) append(out []byte) []byte {
 
 var errLogEntry = errors.New("the log of the source is damaged")
 
-// decodeLogEntry reads what encode wrote. Path of the files is not set.
-func decodeLogEntry(data []byte) (logEntry, error) {
-	var e logEntry
-	var err error
-	e.pinned, err = eachLogged(data, func(f loggedFile) error {
-		e.files = append(e.files, f)
-		return nil
-	})
-	return e, err
-}
-
-// eachLogged visits the files of an entry and returns its pinned choices.
-func eachLogged(data []byte, visit func(f loggedFile) error) (pinned map[string]string, err error) {
-	head, rest, ok := bytes.Cut(data, []byte{'\n'})
+// cutLogHead reads the head line of an entry; lines are those of its files.
+func cutLogHead(data []byte) (pinned map[string]string, lines []byte, err error) {
+	head, lines, ok := bytes.Cut(data, []byte{'\n'})
 	choices, isHead := strings.CutPrefix(string(head), logHead)
 	if !ok || !isHead || choices != "" && choices[0] != ' ' {
-		return nil, fmt.Errorf("%w: it does not begin with %q", errLogEntry, logHead)
+		return nil, nil, fmt.Errorf("%w: it does not begin with %q", errLogEntry, logHead)
 	}
 	if choices != "" {
 		if err := json.Unmarshal([]byte(choices), &pinned); err != nil {
-			return nil, fmt.Errorf("%w: %v", errLogEntry, err)
+			return nil, nil, fmt.Errorf("%w: %v", errLogEntry, err)
 		}
 	}
-	for len(rest) > 0 {
-		var line []byte
-		if line, rest, ok = bytes.Cut(rest, []byte{'\n'}); !ok {
-			return pinned, fmt.Errorf("%w: its last line is cut", errLogEntry)
+	return pinned, lines, nil
+}
+
+// eachLogLine visits the files of an entry, one at a time, since there may be a million.
+// Each is the lines[from:to]. Their Path is not set.
+func eachLogLine(lines []byte, visit func(f loggedFile, from, to int) error) error {
+	for from := 0; from < len(lines); {
+		n := bytes.IndexByte(lines[from:], '\n')
+		if n < 0 {
+			return fmt.Errorf("%w: its last line is cut", errLogEntry)
 		}
-		f, err := decodeLogLine(string(line))
+		f, err := decodeLogLine(string(lines[from : from+n]))
 		if err != nil {
-			return pinned, err
+			return err
 		}
-		if err := visit(f); err != nil {
-			return pinned, err
+		if err := visit(f, from, from+n+1); err != nil {
+			return err
 		}
+		from += n + 1
 	}
-	return pinned, nil
+	return nil
+}
+
+// countLogged is how many files of an entry are read, going by the first letter of their
+// lines.
+func countLogged(lines []byte) int {
+	n := bytes.Count(lines, []byte("\nr "))
+	if bytes.HasPrefix(lines, []byte("r ")) {
+		n++
+	}
+	return n
 }
 
 func decodeLogLine(line string) (loggedFile, error) {

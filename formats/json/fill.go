@@ -85,6 +85,19 @@ func (n *node) nulls() int {
 	return n.filled.nulls
 }
 
+// mark begins to count what n and its parts are filled with.
+func (n *node) mark() {
+	n.markedRows, n.markedNulls, n.wrong = n.length(), n.nulls(), 0
+	for _, c := range n.children {
+		c.mark()
+	}
+}
+
+// sinceMark is how many values came since that are right, and how many that are not.
+func (n *node) sinceMark() (right, wrong int) {
+	return n.length() - n.markedRows - (n.nulls() - n.markedNulls), n.wrong
+}
+
 // cut drops the rows of the batch from the given one on.
 func (n *node) cut(rows int) {
 	if n.bare {

@@ -70,6 +70,9 @@ type node struct {
 	index    map[string]int32
 	admit    func(key string) bool // whether a key that is not known may be there; nil: any may
 	filled   frame
+
+	// What was in the batch at mark, and values of the wrong kind since.
+	markedRows, markedNulls, wrong int
 }
 
 // key is a key seen in an object.

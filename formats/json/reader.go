@@ -355,15 +355,16 @@ func (r *reader) fill() error {
 		if c.bare {
 			continue
 		}
-		rows, nulls := c.length(), c.nulls()
-		wrong := 0
+		c.mark()
 		c.flush(buf, func(n *node, row int32) {
-			if n == c {
-				wrong++
-			}
+			n.wrong++
 			r.report(n, row)
 		})
-		r.drift.See(r.places[i], c.length()-rows-(c.nulls()-nulls), wrong)
+		right, wrong := c.sinceMark()
+		r.drift.See(r.places[i], right, wrong)
+		if r.drift != nil {
+			r.seeParts(c)
+		}
 	}
 	if r.rescues {
 		r.rescue()
@@ -381,6 +382,15 @@ func (r *reader) fill() error {
 	}
 	r.rows += kept
 	return nil
+}
+
+// seeParts tells drift of what is below n.
+func (r *reader) seeParts(n *node) {
+	for _, c := range n.children {
+		right, wrong := c.sinceMark()
+		r.drift.SeePart(c.path(), c.dt, right, wrong)
+		r.seeParts(c)
+	}
 }
 
 // report notes a value that does not fit: it is rescued, or a problem. Text that is none

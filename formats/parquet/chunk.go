@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -26,6 +27,10 @@ type chunkPages struct {
 	pooled *pageBuffers
 	left   int64 // values (with nulls) in the pages not yet read
 	header format.PageHeader
+	places []pageLocation // where the pages are; nil where that is not known
+	expect int64          // values of the next page, by places; 0: not known
+
+	sharedPage
 }
 
 // pageBuffers are handed from one column chunk to the next.
@@ -38,6 +43,7 @@ const maxPooled = 4 << 20
 
 // close gives the buffers back; no page may be used any more.
 func (p *chunkPages) close() {
+	p.release()
 	if p.pooled == nil {
 		return
 	}
@@ -93,6 +99,20 @@ func newChunkPages(file io.ReaderAt, m *fileMeta, group int, leaf *node, window 
 		at: chunkStart(meta), window: window, left: meta.NumValues,
 		pooled: pooled, buf: pooled.buf, plain: pooled.plain,
 	}
+}
+
+// bytes are what the chunk's pages with rows of some ranges have; all where it is not
+// known which those are.
+func (p *chunkPages) bytes(ranges []rowRange) int64 {
+	total, end := p.meta.TotalCompressedSize, chunkStart(p.meta)+p.meta.TotalCompressedSize
+	for i := len(p.places) - 1; i >= 0; i-- {
+		x := p.places[i]
+		if !slices.ContainsFunc(ranges, func(r rowRange) bool { return r.from < x.end && x.row < r.to }) {
+			total -= end - x.offset
+		}
+		end = x.offset
+	}
+	return total
 }
 
 // fill makes at least n bytes available at buf[pos:].
@@ -176,11 +196,20 @@ func (p *chunkPages) checkHeader() error {
 // wherever the decompressor puts them.
 func (p *chunkPages) body() ([]byte, error) {
 	n := int(p.header.CompressedPageSize)
-	if err := p.fill(n); err != nil {
-		return nil, err
+	var b []byte
+	p.inShared = false
+	if p.meta.Codec == format.Uncompressed && p.isShareable() {
+		var err error
+		if b, err = p.readShared(n); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := p.fill(n); err != nil {
+			return nil, err
+		}
+		b = p.buf[p.pos : p.pos+n]
+		p.advance(n)
 	}
-	b := p.buf[p.pos : p.pos+n]
-	p.advance(n)
 	if sum := uint32(p.header.CRC); sum != 0 && sum != crc32.ChecksumIEEE(b) {
 		return nil, errors.New("a page's checksum is wrong")
 	}
@@ -195,6 +224,10 @@ func (p *chunkPages) inflate(src []byte, size int, reuse bool) ([]byte, error) {
 			return nil, errDamaged
 		}
 		return src, nil
+	}
+	if p.isShareable() {
+		dst := p.room(size, p.levelBytes())
+		return dst, decompress(p.meta.Codec, dst, src)
 	}
 	if !reuse {
 		dst := make([]byte, size, size+padding)
@@ -237,11 +270,64 @@ func (p *chunkPages) next(page *dataPage, dictionary func(data []byte, n int) er
 			if int64(page.values) > p.left {
 				return errors.New("its pages have more values than the chunk")
 			}
+			if p.expect > 0 && p.expect != int64(page.values) {
+				return fmt.Errorf("a page has %d values, by the page index %d", page.values, p.expect)
+			}
+			p.expect = 0
 			p.left -= int64(page.values)
 			return nil
 		}
 	}
 	return io.EOF
+}
+
+// skip moves to the page with the row that is n rows ahead, if that is another page and it
+// is known where that is, and returns how many rows the pages on the way have. The leaf is
+// not repeated.
+func (p *chunkPages) skip(n int64, dictionary func(data []byte, n int) error) (skipped int64, err error) {
+	if p.places == nil {
+		return 0, nil
+	}
+	row := p.places[len(p.places)-1].end - p.left
+	to := pageOf(p.places, row+n)
+	if to == len(p.places) || p.places[to].row <= row {
+		return 0, nil
+	}
+	if err := p.readDictionary(dictionary); err != nil {
+		return 0, err
+	}
+	p.moveTo(p.places[to].offset)
+	p.left -= p.places[to].row - row
+	p.expect = p.places[to].end - p.places[to].row
+	return p.places[to].row - row, nil
+}
+
+// readDictionary reads what stands before the first data page, if that was not read yet.
+func (p *chunkPages) readDictionary(dictionary func(data []byte, n int) error) error {
+	for p.at < p.places[0].offset {
+		if err := p.readHeader(); err != nil {
+			return err
+		}
+		b, err := p.body()
+		if err != nil {
+			return err
+		}
+		if p.header.Type == format.DictionaryPage {
+			if err := p.dictionaryPage(b, dictionary); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveTo makes the page at an offset of the file the next one.
+func (p *chunkPages) moveTo(offset int64) {
+	if ahead := offset - p.at; ahead >= 0 && ahead <= int64(len(p.buf)-p.pos) {
+		p.advance(int(ahead))
+		return
+	}
+	p.buf, p.pos, p.at = p.buf[:0], 0, offset
 }
 
 func (p *chunkPages) dictionaryPage(b []byte, dictionary func([]byte, int) error) error {

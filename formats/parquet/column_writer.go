@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -26,21 +27,19 @@ type leafWriter struct {
 	compression Compression // of this chunk
 	decided     bool        // compression is final for this chunk
 
-	// The page being filled: levels, and values that are not null.
-	defs, reps []byte
+	*leafMemory
+
+	// The page being filled.
 	rows       int
 	nulls      int
-	values     []byte // in PLAIN encoding; booleans a byte each
-	count      int    // of values
+	count      int // of values
 	stats      extremes
 	dict       *dictionaryWriter // nil: values are plain
 	kept       *dictionaryWriter // given up, but earlier pages of the chunk use it
-	numbers    *valueDictionary  // of numbers; nil: values are plain
 	numbersOff bool              // given up for this chunk
 	noDict     bool
 
 	// The chunk being filled.
-	pages       []byte
 	index       []pageRecord
 	plainSize   int64
 	chunkRows   int64
@@ -49,10 +48,35 @@ type leafWriter struct {
 	chunkStats  extremes
 	plainPages  int32
 	codePages   int32
+}
 
-	sel     []int32 // indices of values that are not null
-	scratch []byte
-	packed  []byte
+// leafMemory is the memory of a leafWriter that outlives it: a stream writes a file of a
+// few thousand rows for each of many batches.
+type leafMemory struct {
+	defs, reps []byte // levels of the page being filled
+	values     []byte // of that page, those that are not null, in PLAIN encoding; booleans a byte each
+	pages      []byte // of the chunk being filled
+	numbers    valueDictionary
+	sel        []int32 // indices of values that are not null
+	scratch    []byte
+	packed     []byte
+}
+
+var leafMemories = sync.Pool{New: func() any { return new(leafMemory) }}
+
+// maxKeptPages is the size of a chunk up to which the memory of its leafWriter is kept.
+const maxKeptPages = 4 << 20
+
+// giveBack ends the leafWriter: what it has encoded was written.
+func (w *leafWriter) giveBack() {
+	m := w.leafMemory
+	w.leafMemory = nil
+	if cap(m.pages)+cap(m.values) > maxKeptPages {
+		return
+	}
+	m.defs, m.reps, m.values = m.defs[:0], m.reps[:0], m.values[:0]
+	m.numbers.reset()
+	leafMemories.Put(m)
 }
 
 // pageRecord is what the indexes say of a page.
@@ -67,7 +91,7 @@ type pageRecord struct {
 func newLeafWriter(path []string, dt arrow.DataType, e *format.SchemaElement, def, rep int) *leafWriter {
 	return &leafWriter{
 		path: path, typ: dt, physical: e.Type.V, length: int(e.TypeLength.V), def: def, rep: rep,
-		kind: statKindOf(dt, e.Type.V),
+		kind: statKindOf(dt, e.Type.V), leafMemory: leafMemories.Get().(*leafMemory),
 	}
 }
 
@@ -104,9 +128,7 @@ func (w *leafWriter) begin() {
 	w.dict, w.kept = nil, nil
 	w.compression, w.decided = w.wanted, false
 	w.numbersOff = w.noDict || w.numberSize() == 0
-	if w.numbers != nil {
-		w.numbers.reset()
-	}
+	w.numbers.reset()
 	if !w.noDict && (w.typ.ID() == arrow.STRING || w.typ.ID() == arrow.BINARY) {
 		w.dict = newDictionaryWriter()
 	}

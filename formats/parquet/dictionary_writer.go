@@ -152,23 +152,21 @@ type valueDictionary struct {
 const (
 	maxValues   = 1 << 14
 	valueSample = 8192
+	uniqueTest  = 512 // values of a page that tell a column of unique ones
 )
 
 // encode codes a page of values of size bytes each. It is false if there are too many
 // different ones; then the values are as they were, and nothing more can be coded.
 func (d *valueDictionary) encode(values []byte, size int) bool {
 	n := len(values) / size
+	if len(d.values) == 0 && d.hardlyRepeats(values, size) {
+		return false
+	}
 	d.makeRoom(min(len(d.values)+n, maxValues))
 	d.codes = slices.Grow(d.codes[:0], n)[:n]
 	sampled := len(d.values)
 	for i := range d.codes {
-		var v uint64
-		if size == 8 {
-			v = binary.LittleEndian.Uint64(values[8*i:])
-		} else {
-			v = uint64(binary.LittleEndian.Uint32(values[4*i:]))
-		}
-		code, ok := d.code(v)
+		code, ok := d.code(numberAt(values, size, i))
 		d.codes[i] = code
 		// Most columns of many values are found out early.
 		if !ok || i == valueSample && len(d.values)-sampled > valueSample/2 {
@@ -179,12 +177,46 @@ func (d *valueDictionary) encode(values []byte, size int) bool {
 	return true
 }
 
+func numberAt(values []byte, size, i int) uint64 {
+	if size == 8 {
+		return binary.LittleEndian.Uint64(values[8*i:])
+	}
+	return uint64(binary.LittleEndian.Uint32(values[4*i:]))
+}
+
+// hardlyRepeats says whether at most one value is met twice among pairs of neighbours
+// taken here and there: a key, which no dictionary makes smaller. By the birthday rule
+// so few of one page's values that a dictionary pays would meet several times. The
+// places are irregular, so that values which come round are met, too.
+func (d *valueDictionary) hardlyRepeats(values []byte, size int) bool {
+	n := len(values) / size
+	pairs := min(n/2, uniqueTest) / 2
+	if pairs < uniqueTest/8 {
+		return false
+	}
+	d.makeRoom(2 * pairs)
+	stride := n / pairs
+	for k := range pairs {
+		at := k*stride + int(valueHash(uint64(k))%uint64(stride-1))
+		d.code(numberAt(values, size, at))
+		d.code(numberAt(values, size, at+1))
+	}
+	different := len(d.values)
+	d.reset()
+	return different >= 2*pairs-1
+}
+
 // makeRoom makes slots for n values, so that a small file does not pay for a large one.
 func (d *valueDictionary) makeRoom(n int) {
 	if 4*n <= len(d.slots) {
 		return
 	}
-	d.slots = make([]uint32, 1<<bits.Len(uint(4*n-1)))
+	clear(d.slots)
+	if size := 1 << bits.Len(uint(4*n-1)); size <= cap(d.slots) {
+		d.slots = d.slots[:size]
+	} else {
+		d.slots = make([]uint32, size)
+	}
 	mask := uint64(len(d.slots) - 1)
 	for i, v := range d.values {
 		at := valueHash(v) & mask
@@ -228,8 +260,8 @@ func (d *valueDictionary) plain(size int) []byte {
 	return b
 }
 
-// reset forgets the values but keeps the memory.
+// reset forgets the values but keeps the memory. What is beyond the slots is zero.
 func (d *valueDictionary) reset() {
-	d.values = d.values[:0]
 	clear(d.slots)
+	d.values, d.slots = d.values[:0], d.slots[:0]
 }

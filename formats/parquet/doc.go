@@ -18,6 +18,8 @@
 //	nested.go    levels → lists, structs and maps
 //	reader.go    row groups → batches         format.go    codec.Format
 //	prune.go     can a filter be true in this row group?   bloom.go   can a value be in it?
+//	page_prune.go   which rows of it can pass a filter?    page_index.go   page index → pages
+//	shared_page.go  pages that arrays are parts of
 //	writer.go    batches → row groups, file   shred.go     batches → levels and values
 //	column_writer.go   values → page          page_writer.go   page → column chunk
 //	dictionary_writer.go   values → codes     statistics.go    smallest and largest
@@ -25,7 +27,10 @@
 //
 // # Reading
 //
-// A unit is a row group, or several tiny ones of one file. Text and binary columns
+// A unit is a row group, or several tiny ones of one file. Rows that cannot pass the
+// filters, by the page index, are left out; those of a batch are neighbours.
+// Columns that are not nested pass over pages without reading them, others decode for
+// nothing. Plain numbers are not copied: their arrays are parts of the page. Text and binary columns
 // whose pages are dictionary-encoded come out as Dictionary<int32, …> arrays; all
 // batches of a row group share the dictionary. Where a writer gave its dictionary
 // up in the middle of a chunk, the batches from there on are plain.

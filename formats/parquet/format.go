@@ -104,6 +104,9 @@ func (f *parquetFormat) units(ctx context.Context, file codec.File, m *fileMeta,
 		}
 	}
 	groups := m.withBloom(file, schema.Schema, req, m.matching(schema.Schema, req, f.options.TimeZone))
+	if pruner := newPagePruner(m, schema.Schema, req, p.zone); pruner != nil && pruner.isUseful(file, groups) {
+		p.pages = pruner
+	}
 	return makeUnits(file, p, groups), nil
 }
 

@@ -245,7 +245,8 @@ func width(dt arrow.DataType) int {
 	return 1 // NULL
 }
 
-// newConverter returns how the stored values of a leaf become its engine type.
+// newConverter returns how the stored values of a leaf become its engine type; nil if they
+// are that as they stand.
 // zone is what times without zone are read in.
 func newConverter(n *node, zone *time.Location) converter {
 	a := annotationOf(n.element)
@@ -280,11 +281,6 @@ func newConverter(n *node, zone *time.Location) converter {
 	case arrow.NULL:
 		return func(dst, _ []byte, n int) error { clear(dst[:n]); return nil }
 	}
-	return convertSame
-}
-
-func convertSame(dst, src []byte, _ int) error {
-	copy(dst, src)
 	return nil
 }
 
@@ -455,7 +451,9 @@ func timestampConverter(n *node, a annotation, zone *time.Location) converter {
 		return c
 	}
 	return func(dst, src []byte, n int) error {
-		if err := c(dst, src, n); err != nil {
+		if c == nil {
+			copy(dst, src)
+		} else if err := c(dst, src, n); err != nil {
 			return err
 		}
 		out := arrow.Int64Traits.CastFromBytes(dst)[:n]
@@ -481,7 +479,7 @@ func instantConverter(n *node, a annotation) converter {
 	case a.unit == time.Nanosecond:
 		return convertNanos
 	}
-	return convertSame
+	return nil
 }
 
 func convertMillis(dst, src []byte, n int) error {

@@ -119,9 +119,6 @@ func (w *leafWriter) codeNumbers() bool {
 	if w.numbersOff || w.count == 0 {
 		return false
 	}
-	if w.numbers == nil {
-		w.numbers = new(valueDictionary)
-	}
 	w.numbersOff = !w.numbers.encode(w.values, w.numberSize())
 	return !w.numbersOff
 }

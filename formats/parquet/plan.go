@@ -137,6 +137,9 @@ func newColumnReader(mem memory.Allocator, p *columnPlan, zone *time.Location, c
 			return nil, err
 		}
 		leaf.keepCodes = codes
+		if leaf.isSame() {
+			leaf.pages.sharePages(mem)
+		}
 		r.leaf = leaf
 		return r, nil
 	}
@@ -181,12 +184,36 @@ func (r *columnReader) close() {
 	}
 }
 
+// skip passes over the next n rows. Of a nested column they are decoded, at most batch at
+// a time.
+func (r *columnReader) skip(n int64, batch int) error {
+	if r.plan.node == nil {
+		return nil
+	}
+	if r.leaf != nil {
+		return r.leaf.skipRows(n, batch)
+	}
+	for n > 0 {
+		k := int(min(n, int64(batch)))
+		a, err := r.read(k)
+		if err != nil {
+			return err
+		}
+		a.Release()
+		n -= int64(k)
+	}
+	return nil
+}
+
 // read makes the array of the next n rows.
 func (r *columnReader) read(n int) (arrow.Array, error) {
 	switch {
 	case r.plan.node == nil:
 		return nullArray(r.mem, r.plan.typ, n), nil
 	case r.leaf != nil:
+		if a, err := r.leaf.sliceRows(n); a != nil || err != nil {
+			return a, err
+		}
 		r.leaf.vector.reset(n)
 		if err := r.leaf.readRows(n); err != nil {
 			return nil, err

@@ -71,7 +71,12 @@ func (m *fileMeta) bounds(group int, n *node, f arrow.Field, zone *time.Location
 	if n.kind != leafNode || n.err != nil || n.rep > 0 {
 		return eval.Bounds{}
 	}
-	stats := &m.footer.RowGroups[group].Columns[n.leaf].MetaData.Statistics
+	return m.boundsBy(&m.footer.RowGroups[group].Columns[n.leaf].MetaData.Statistics, rows, n, f, zone)
+}
+
+// boundsBy is what the statistics of some rows say of a wanted column, which is read from
+// the leaf n.
+func (m *fileMeta) boundsBy(stats *format.Statistics, rows int64, n *node, f arrow.Field, zone *time.Location) eval.Bounds {
 	var b eval.Bounds
 	// A count of zero may also mean that the writer did not count.
 	if c := stats.NullCount; c > 0 && c <= rows || n.def == 0 {

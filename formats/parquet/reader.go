@@ -26,7 +26,8 @@ type scanPlan struct {
 	hidden  []string
 	rows    int // of a batch
 	zone    *time.Location
-	codes   bool // give dictionary codes out
+	codes   bool        // give dictionary codes out
+	pages   *pagePruner // nil: all rows are read
 	mem     memory.Allocator
 	stats   *connector.ScanStats
 }
@@ -80,7 +81,8 @@ type groupReader struct {
 	groups  []int
 	current int // row group being read
 	columns []*columnReader
-	left    int64       // rows left in it
+	row     int64       // next row of it
+	ranges  []rowRange  // of it, left to read
 	path    arrow.Array // dictionary of the hidden file column
 	schemas map[string]*arrow.Schema
 	err     error
@@ -100,17 +102,23 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	for r.left == 0 {
+	for len(r.ranges) == 0 {
 		if err := r.nextGroup(); err != nil {
 			return nil, r.fail(err)
 		}
 	}
-	n := int(min(r.left, int64(r.plan.rows)))
+	if err := r.skipTo(r.ranges[0].from); err != nil {
+		return nil, r.fail(err)
+	}
+	n := int(min(r.ranges[0].to-r.row, int64(r.plan.rows)))
 	b, err := r.readBatch(n)
 	if err != nil {
 		return nil, r.fail(err)
 	}
-	r.left -= int64(n)
+	r.row += int64(n)
+	if r.ranges[0].from = r.row; r.row == r.ranges[0].to {
+		r.ranges = r.ranges[1:]
+	}
 	if r.plan.stats != nil {
 		r.plan.stats.Rows.Add(int64(n))
 	}
@@ -131,16 +139,30 @@ func (r *groupReader) nextGroup() error {
 	}
 	r.current, r.groups = r.groups[0], r.groups[1:]
 	group := &r.plan.meta.footer.RowGroups[r.current]
-	r.left = group.NumRows
-	if r.left == 0 {
+	if group.NumRows == 0 {
 		return nil
 	}
-	window := r.window()
+	r.row, r.ranges = 0, []rowRange{{0, group.NumRows}}
+	if r.plan.pages != nil {
+		r.ranges = r.plan.pages.ranges(r.file, r.current)
+	}
+	if len(r.ranges) == 0 {
+		return nil
+	}
+	window, partly := r.window(), !isWhole(r.ranges, group.NumRows)
+	if partly {
+		window = smallWindow
+	}
 	open := func(leaf *node) *chunkPages {
-		if r.plan.stats != nil {
-			r.plan.stats.Bytes.Add(group.Columns[leaf.leaf].MetaData.TotalCompressedSize)
+		pages := newChunkPages(r.file, r.plan.meta, r.current, leaf, window)
+		pages.least = r.plan.rows
+		if partly {
+			pages.places = r.plan.meta.pageLocations(r.file, r.current, leaf)
 		}
-		return newChunkPages(r.file, r.plan.meta, r.current, leaf, window)
+		if r.plan.stats != nil {
+			r.plan.stats.Bytes.Add(pages.bytes(r.ranges))
+		}
+		return pages
 	}
 	for _, c := range r.plan.columns {
 		cr, err := newColumnReader(r.plan.mem, c, r.plan.zone, r.plan.codes, open)
@@ -161,6 +183,25 @@ const (
 
 func (r *groupReader) window() int {
 	return min(largeWindow, max(smallWindow, allWindows/max(1, len(r.plan.columns))))
+}
+
+// skipTo passes over the rows before row.
+func (r *groupReader) skipTo(row int64) error {
+	if row == r.row {
+		return nil
+	}
+	for i, c := range r.columns {
+		if err := r.skipColumn(c, row-r.row); err != nil {
+			return r.columnError(r.plan.columns[i], err)
+		}
+	}
+	r.row = row
+	return nil
+}
+
+func (r *groupReader) skipColumn(c *columnReader, n int64) (err error) {
+	defer recovered(&err)
+	return c.skip(n, r.plan.rows)
 }
 
 // readBatch reads n rows of each column.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/delta"
@@ -254,11 +255,17 @@ func unpackBits(dst, bitmap []byte, at int) {
 }
 
 func (r *leafReader) convertTo(dst, raw []byte, k int) error {
-	if r.widen == nil {
+	switch {
+	case r.widen == nil && r.convert == nil:
+		copy(dst, raw)
+		return nil
+	case r.widen == nil:
 		return r.convert(dst, raw, k)
 	}
 	r.vector.scrap2 = resized(r.vector.scrap2, k*r.native)
-	if err := r.convert(r.vector.scrap2, raw, k); err != nil {
+	if r.convert == nil {
+		copy(r.vector.scrap2, raw) // aligned
+	} else if err := r.convert(r.vector.scrap2, raw, k); err != nil {
 		return err
 	}
 	return r.widen(dst, r.vector.scrap2, k)
@@ -298,6 +305,73 @@ func (r *leafReader) readRows(n int) error {
 		n -= k
 	}
 	return nil
+}
+
+// skipRows passes over n rows of a column that is not nested, between two arrays. Pages
+// on the way are not even read where their places are known; of others, at most batch rows
+// at a time are decoded for nothing.
+func (r *leafReader) skipRows(n int64, batch int) error {
+	if n >= int64(r.left) {
+		skipped, err := r.pages.skip(n-int64(r.left), r.setDictionary)
+		if err != nil {
+			return err
+		}
+		if skipped > 0 {
+			n -= int64(r.left) + skipped
+			r.left = 0
+		}
+	}
+	for n > 0 {
+		k := int(min(n, int64(batch)))
+		r.vector.reset(k)
+		if err := r.readRows(k); err != nil {
+			return err
+		}
+		r.take().Release()
+		n -= int64(k)
+	}
+	return nil
+}
+
+// isSame says whether plain values are stored as the array has them.
+func (r *leafReader) isSame() bool {
+	return r.convert == nil && r.widen == nil && r.stored > 0 && r.stored == r.vector.width && r.leaf.physical != format.Boolean
+}
+
+// sliceRows makes the array of the next n rows a part of the page, without a copy; nil
+// where that is not possible, and nothing was read.
+func (r *leafReader) sliceRows(n int) (arrow.Array, error) {
+	if !r.pages.share || n == 0 {
+		return nil, nil
+	}
+	if r.left == 0 {
+		if more, err := r.nextPage(); err != nil || !more {
+			return nil, err
+		}
+	}
+	if r.left < n || !r.pages.inShared {
+		return nil, nil
+	}
+	levels := r.page.def.stream
+	if r.leaf.def > 0 {
+		if m, err := levels.repeated(uint32(r.leaf.def), n); err != nil || m < n {
+			return nil, nil // there are nulls among them, or what is wrong is found again
+		}
+	}
+	size := n * r.stored
+	if size > len(r.data) {
+		return nil, errShort
+	}
+	buf := r.pages.slice(r.data[:size])
+	if buf == nil {
+		return nil, nil
+	}
+	defer buf.Release()
+	r.page.def.stream, r.data = levels, r.data[size:]
+	r.left -= n
+	data := array.NewData(r.vector.typ, n, []*memory.Buffer{nil, buf}, nil, 0, 0)
+	defer data.Release()
+	return array.MakeFromData(data), nil
 }
 
 // readSlots appends k slots of the current page.

@@ -305,6 +305,10 @@ func (f *FileWriter) finish() error {
 	for _, key := range slices.Sorted(maps.Keys(f.metadata)) {
 		meta.KeyValueMetadata = append(meta.KeyValueMetadata, format.KeyValue{Key: key, Value: f.metadata[key]})
 	}
+	for _, l := range f.leaves {
+		l.giveBack()
+	}
+	f.leaves = nil
 	b, err := encodeThrift(&meta)
 	if err != nil {
 		return err

@@ -104,11 +104,22 @@ func TestNotUTF8(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	b := columnartest.Batch(t, columnartest.Mem(t), "value:varchar\n\"a\"\nNULL\n\"b\"\n")
+	b := columnartest.Batch(t, columnartest.Mem(t), "value:varchar\n\"a\"\n\"\"\n\"b\"\n")
 	defer b.Release()
 	text, err := codectest.Write(t, newFormat(t, Options{}), b.Schema(), b)
 	if err != nil || text != "a\n\nb\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+	for value, want := range map[string]string{
+		"NULL":   "column value: a text file cannot hold a null, which would be an empty line; use coalesce or another format",
+		`"a\nb"`: `column value: a line of a text file cannot hold a line end, as in "a\nb"; use replace or another format`,
+		`"a\r"`:  `column value: a line of a text file cannot hold a line end, as in "a\r"; use replace or another format`,
+	} {
+		b := columnartest.Batch(t, columnartest.Mem(t), "value:varchar\n"+value+"\n")
+		if _, err := codectest.Write(t, newFormat(t, Options{}), b.Schema(), b); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", value, err, want)
+		}
+		b.Release()
 	}
 	if _, err := codectest.Write(t, newFormat(t, Options{}), columnartest.Schema(t, "a:varchar  b:varchar")); err == nil {
 		t.Error("two columns were taken")

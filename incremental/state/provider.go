@@ -135,12 +135,14 @@ func (p *Provider) believe(state checkpoint.OperatorState) {
 // Committed says that commits/N-1 names version N of every operator: from here on its
 // files may be joined.
 func (p *Provider) Committed(version int64) {
-	p.inBatch.Store(false)
+	ahead := false // the next batch has opened its version already
 	for _, s := range p.stores {
+		ahead = ahead || s.dirty
 		if s.version == version && !s.poisoned {
 			p.believe(s.files)
 		}
 	}
+	p.inBatch.Store(ahead)
 }
 
 // adopt replaces files by the snapshots made of them, where those are ready.

@@ -97,7 +97,7 @@ type rowStore struct {
 	columns   []rowColumn
 	stride    int  // words a row
 	nullWords int  // words of null bits a row
-	canonical bool // keys: one NaN, one zero
+	canonical bool // keys: one NaN, one zero, one form of an interval
 	texts     []int
 	words     segments[uint64]
 	nulls     segments[uint64] // no segments until something is null
@@ -304,6 +304,12 @@ func (s *rowStore) packFixed(c *rowColumn, a arrow.Array, p *packed) {
 	case s.canonical && c.dt.ID() == arrow.FLOAT32:
 		for i, v := range raw[float32](a, 1) {
 			p.words[i*s.stride+c.word] |= uint64(canonical32(v)) << c.shift
+		}
+	case s.canonical && c.dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO:
+		v := raw[uint64](a, 2)
+		for i := range p.n {
+			at := i*s.stride + c.word
+			p.words[at], p.words[at+1] = columnar.IntervalBits(v[2*i], v[2*i+1])
 		}
 	case c.width == 1:
 		packNarrow(p.words, s.stride, c, raw[uint8](a, 1))

@@ -226,7 +226,7 @@ func (r *saveReader) mergeStates(b arrow.RecordBatch) error {
 	for i, acc := range r.shard.Accumulators() {
 		n := spec.StateColumns(i)
 		if err := acc.Merge(rows, states[:n]); err != nil {
-			return &eval.Error{Expr: spec.Aggs[i].Expr.String(), Err: err}
+			return eval.Failed(spec.Aggs[i].Expr, err)
 		}
 		states = states[n:]
 	}
@@ -371,7 +371,7 @@ func (r *saveReader) result(rows []uint32) (_ arrow.RecordBatch, err error) {
 	for i, acc := range r.shard.Accumulators() {
 		a, err := acc.Result(rows)
 		if err != nil {
-			return nil, &eval.Error{Expr: r.shared.plan.spec.Aggs[i].Expr.String(), Err: err}
+			return nil, eval.Failed(r.shared.plan.spec.Aggs[i].Expr, err)
 		}
 		columns = append(columns, a)
 	}

@@ -34,7 +34,7 @@ type sessionKeys struct {
 
 // sessionOf finds the session window that an aggregate groups by.
 func sessionOf(a *logical.Aggregate) (sessionKeys, bool) {
-	w, start, end := physical.SessionOf(a.Input)
+	w, start, end := logical.SessionOf(a.Input)
 	if w == nil || start < 0 || end < 0 {
 		return sessionKeys{}, false
 	}

@@ -250,17 +250,18 @@ type Measured interface{ Metrics() map[string]string }
 // before it is being published.
 type Waiter interface{ Waiting() bool }
 
-// FileHash is the content hash of an input file, taken while it was read.
+// FileHash is an input file and the hash of its content, taken while it was read; "" if it
+// was not read whole, or not by this process.
 type FileHash struct {
-	Path string `json:"path"`
-	Hash string `json:"hash"`
+	FileIdentity
+	Hash string
 }
 
-// Hasher is implemented by Sources that hash what they read. Hashes gives those of
-// (start, end] that were read whole by this process so far, to be stored with the
-// commit; the source forgets them then.
+// Hasher is a FileSet that hashes the files it reads. EachHashed visits those of (start,
+// end], in the order of Files, to be stored with the commit; the source forgets the hashes
+// when all were visited. It is Files for batches of a million files, too.
 type Hasher interface {
-	Hashes(start, end Offset) []FileHash
+	EachHashed(ctx context.Context, start, end Offset, visit func(f FileHash) error) error
 }
 
 // Rewriter is implemented by sinks of whole results (output_mode = 'complete').

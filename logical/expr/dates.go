@@ -1,20 +1,22 @@
 package expr
 
 import (
-	"strings"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
 // The type of a call follows from the types of its arguments, but for two on times, where
 // it also depends on what an argument is.
 
-// byValue is the call of name that is meant for these arguments: a part of a time called
-// epoch has a fraction, unlike other parts, so it has a function of its own.
+// fractionalParts are the parts of a time that have a fraction, unlike all others, and the
+// functions that they have for that.
+var fractionalParts = map[kernel.Part]string{kernel.Epoch: "epoch", kernel.Second: "second_with_fraction"}
+
+// byValue is the call of name that is meant for these arguments.
 func byValue(reg *function.Registry, name string, args []Expr) (string, []Expr) {
 	if f, ok := reg.Scalar(name); !ok || f.Name != "date_part" || len(args) != 2 {
 		return name, args
@@ -23,11 +25,15 @@ func byValue(reg *function.Registry, name string, args []Expr) (string, []Expr) 
 	if !ok || l.IsNull() {
 		return name, args
 	}
-	part, isText := l.Value.(*array.String)
-	if _, there := reg.Scalar("epoch"); !there || !isText || !strings.EqualFold(part.Value(0), "epoch") {
+	text, isText := l.Value.(*array.String)
+	if !isText {
 		return name, args
 	}
-	return "epoch", args[1:]
+	part, ok := kernel.ParsePart(text.Value(0))
+	if f, there := reg.Scalar(fractionalParts[part]); ok && there {
+		return f.Name, args[1:]
+	}
+	return name, args
 }
 
 // movedDate is a date moved by an interval as a DATE, if the interval is of whole days

@@ -59,6 +59,7 @@ type Call struct {
 	Func      *function.Scalar
 	Signature *function.Signature
 	Args      []Expr
+	Place     Place
 }
 
 func (c *Call) Type() arrow.DataType { return c.Signature.Result }
@@ -75,7 +76,7 @@ func (c *Call) Nullable() bool {
 }
 func (c *Call) Children() []Expr { return c.Args }
 func (c *Call) WithChildren(children []Expr) Expr {
-	return &Call{Func: c.Func, Signature: c.Signature, Args: children}
+	return &Call{Func: c.Func, Signature: c.Signature, Args: children, Place: c.Place}
 }
 
 // nulls says when a function returns null.
@@ -101,13 +102,14 @@ type Cast struct {
 	Input Expr
 	To    arrow.DataType
 	Try   bool
+	Place Place
 }
 
 func (c *Cast) Type() arrow.DataType { return c.To }
 func (c *Cast) Nullable() bool       { return c.Try || c.Input.Nullable() }
 func (c *Cast) Children() []Expr     { return []Expr{c.Input} }
 func (c *Cast) WithChildren(children []Expr) Expr {
-	return &Cast{Input: children[0], To: c.To, Try: c.Try}
+	return &Cast{Input: children[0], To: c.To, Try: c.Try, Place: c.Place}
 }
 
 // LogicOp is AND or OR.
@@ -195,6 +197,7 @@ type Agg struct {
 	// Order is the order in which it takes its rows, while a query is bound. The calls of
 	// a logical.Aggregate have none: they take the rows of its input as they come.
 	Order []Order
+	Place Place
 }
 
 func (a *Agg) Type() arrow.DataType { return a.Signature.Result }

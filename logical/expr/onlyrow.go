@@ -10,8 +10,8 @@ import (
 	"github.com/tidemill/tidemill/columnar/function"
 )
 
-// errSeveralRows is the error of a subquery that stands for a value.
-var errSeveralRows = errors.New("more than one row returned by a subquery that stands for a value; aggregate it, or add LIMIT 1")
+// ErrSeveralRows is the error of a subquery that stands for a value.
+var ErrSeveralRows = errors.New("the subquery gives more than one row; aggregate it, or add LIMIT 1")
 
 // NewOnlyRow is value, that of a subquery, and an error where the subquery has more rows
 // than one; rows (BIGINT) is how many it has.
@@ -24,7 +24,7 @@ func NewOnlyRow(rows, value Expr) Expr {
 		Bind: func([]arrow.DataType, []arrow.Array) (function.Kernel, error) {
 			return func(_ *function.Env, args []columnar.Datum, n int, active *columnar.Bitmap) (columnar.Datum, error) {
 				if severalRows(args[0], n, active) {
-					return columnar.Datum{}, errSeveralRows
+					return columnar.Datum{}, ErrSeveralRows
 				}
 				return args[1].Retain(), nil
 			}, nil

@@ -28,6 +28,7 @@ type binder struct {
 	ctx     context.Context
 	src     string // the text the syntax at hand was parsed from
 	file    string
+	written *expr.Source // src and file, once something has asked
 	ctes    *cte
 	views   []string // being bound, for views that read themselves
 	tables  int
@@ -85,6 +86,14 @@ func newBinder(ctx context.Context, p *Planner, src string) *binder {
 		windows: map[idKey]*logical.Window{}, sizes: map[expr.Expr]int{}, streams: map[*Declaration]*logical.Stream{},
 		hidden: map[idKey]bool{},
 	}
+}
+
+// source is the text at hand, one for all expressions of it.
+func (b *binder) source() *expr.Source {
+	if b.written == nil || b.written.Text != b.src || b.written.File != b.file {
+		b.written = &expr.Source{File: b.file, Text: b.src}
+	}
+	return b.written
 }
 
 // errorf is a mistake at n.

@@ -64,6 +64,8 @@ func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error
 		x, err = e.grouping(n, name)
 	case "overlay":
 		x, err = e.overlay(n)
+	case "from_json":
+		x, err = e.fromJSON(n)
 	default:
 		return nil, false, nil
 	}

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -94,8 +95,26 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 	return x, nil
 }
 
-// bind gives an expression its type.
+// bind gives an expression its type, and what it is made of its place.
 func (e *env) bind(x ast.Expr) (expr.Expr, error) {
+	v, err := e.bindUnplaced(x)
+	if err != nil {
+		return nil, err
+	}
+	p := expr.Place{Source: e.b.source(), Offset: x.Pos()}
+	expr.SetPlace(v, p)
+	if _, isBinary := x.(*ast.Binary); isBinary {
+		return v, nil // its operands have theirs
+	}
+	if l, ok := v.(*expr.Logic); ok {
+		for _, a := range l.Args {
+			expr.SetPlace(a, p)
+		}
+	}
+	return v, nil
+}
+
+func (e *env) bindUnplaced(x ast.Expr) (expr.Expr, error) {
 	switch n := x.(type) {
 	case *ast.Paren:
 		return e.bind(n.X)
@@ -663,6 +682,10 @@ func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
 		return nil, err
 	}
 	if results, err = e.meet(results, syntax); err != nil {
+		var misfit *Error
+		if errors.As(err, &misfit) {
+			misfit.Hint = "the results of a CASE have one type; cast those that are no texts to VARCHAR"
+		}
 		return nil, err
 	}
 	var otherwise expr.Expr

@@ -156,11 +156,35 @@ func (b *binder) aliased(r *relation, a *ast.Alias) (*relation, error) {
 
 // renamed calls the first columns of r by other names.
 func renamed(r *relation, names []*ast.Ident) *relation {
-	out := &relation{node: r.node, columns: slices.Clone(r.columns), files: r.files}
+	out := &relation{node: withNames(r.node, names), columns: slices.Clone(r.columns), files: r.files}
+	now := byID(out.node.Schema())
 	for i, id := range names {
 		out.columns[i].name = id.Text
+		if c := now[out.columns[i].ID]; c != nil {
+			out.columns[i].Column = c
+		}
 	}
 	return out
+}
+
+// withNames gives the columns of VALUES the names that a query has for them, which have
+// none of their own.
+func withNames(n logical.Node, names []*ast.Ident) logical.Node {
+	switch n := n.(type) {
+	case *logical.Alias:
+		if v, ok := n.Input.(*logical.Values); ok {
+			return n.WithChildren([]logical.Node{withNames(v, names)})
+		}
+	case *logical.Values:
+		out := &logical.Schema{Columns: slices.Clone(n.Output.Columns)}
+		for i, id := range names {
+			c := *out.Columns[i]
+			c.Name = id.Text
+			out.Columns[i] = &c
+		}
+		return &logical.Values{Rows: n.Rows, Output: out}
+	}
+	return n
 }
 
 // quoted is a name with dots as the text of a path.

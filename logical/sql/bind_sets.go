@@ -128,7 +128,7 @@ func (sel *selection) useSets(sets []groupingSet) error {
 	}
 	for k, key := range sel.keys {
 		if c, ok := key.Expr.(*expr.Column); ok && sel.nulled(sets, k) {
-			if w := sel.b.windows[c.ID]; w != nil && w.IsSession() {
+			if w := sel.b.windows[c.ID]; w != nil && w.Grouped {
 				return sel.b.unsupported(sel.s.GroupBy, "a grouping set without the session window", "sessions are merged by all other keys",
 					"put the session window beside the grouping sets: GROUP BY session_window(…), ROLLUP (…)")
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
 
-// expandStar makes items of the columns that * or t.* stands for.
+// expandStar makes items of the columns that * or t.* stands for, or of the fields that s.* does.
 func (sel *selection) expandStar(star *ast.Star) error {
 	b := sel.b
 	if len(sel.s.From) == 0 {
@@ -24,6 +24,9 @@ func (sel *selection) expandStar(star *ast.Star) error {
 		}
 	}
 	if len(columns) == 0 {
+		if done, err := sel.expandStruct(star); done {
+			return err
+		}
 		return b.errorf(star, "there is no table %s in FROM%s", table, columnar.DidYouMean(table, tablesOf(sel.from)))
 	}
 	if err := b.checkStar(star, columns); err != nil {

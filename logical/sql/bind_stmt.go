@@ -358,7 +358,7 @@ func (b *binder) wholeValue(a *ast.Arg) (int64, error) {
 			return intValue(l.Value)
 		}
 	}
-	return 0, b.hinted(a, "write the number out", "expected a whole number, found %s", describe(a.Value))
+	return 0, b.hinted(a, "write the number out; for dates and times, add it to one: SELECT DATE '2024-01-01' + id FROM range(31)", "expected a whole number, found %s", describe(a.Value))
 }
 
 func intValue(a arrow.Array) (int64, error) {

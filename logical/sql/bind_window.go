@@ -88,6 +88,7 @@ func (sel *selection) useWindow(n ast.Node, name string, time expr.Expr, spec ex
 	if err != nil {
 		return nil, sel.b.wrap(n, err)
 	}
+	w.Grouped = w.IsSession() && sel.s.GroupBy != nil
 	sel.node = w
 	sel.b.remember(w)
 	value := structOf([]string{"start", "end"}, []expr.Expr{w.Start, w.End})

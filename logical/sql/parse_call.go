@@ -498,6 +498,12 @@ func (p *parser) typeArgs(t *ast.Type) {
 
 func (p *parser) structFields(t *ast.Type) {
 	end := p.openType()
+	p.fieldList(t)
+	p.closeType(end)
+}
+
+// fieldList reads a BIGINT, b VARCHAR, with or without colons.
+func (p *parser) fieldList(t *ast.Type) {
 	for {
 		from := p.from()
 		f := &ast.TypeField{Name: p.anyName("the name of a field")}
@@ -509,7 +515,6 @@ func (p *parser) structFields(t *ast.Type) {
 			break
 		}
 	}
-	p.closeType(end)
 }
 
 // openType reads < or (, and gives the mark that closes it.

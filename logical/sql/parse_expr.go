@@ -105,6 +105,10 @@ func (p *parser) refuseOperator(t token) {
 		p.failWith(`the operator "^" means different things to different engines`,
 			"use power(a, b) for powers, xor(a, b) for bits")
 	case "->":
+		if k := p.ahead(1).kind; k == tokenString || k == tokenNumber {
+			p.failWith(`the operator "->" is not supported`, "use json_extract(text, path) for JSON, get_json_object(text, path) for a text")
+			return
+		}
 		p.failWith("lambda functions are not supported", "unnest the array, compute, and aggregate again")
 	case "->>":
 		p.failWith(`the operator "->>" is not supported`, "use get_json_object(text, path)")
@@ -341,6 +345,10 @@ func (p *parser) primary() ast.Expr {
 		case "{":
 			return p.structLiteral()
 		case "*":
+			if p.i > 0 && p.tokens[p.i-1].text == "*" {
+				p.failWith(`the operator "**" is not supported`, "use power(a, b)")
+				break
+			}
 			p.failWith("* is a list of columns, not a value", "it stands alone in SELECT *, or as count(*)")
 		case "?", "$", "@":
 			p.failWith("parameters are not supported", "write the value into the text")

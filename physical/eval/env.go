@@ -16,6 +16,9 @@ type Env struct {
 	// Seed is of this Arrow batch: with the same Seed a volatile expression gives the
 	// same values. An operator gives each of its batches another one (Mix).
 	Seed uint64
+	// Salt is of the query: what random functions without a seed of their own are seeded
+	// with beside Seed. A stream has none, so that its batches can be computed again.
+	Salt uint64
 }
 
 // Mix derives another seed from seed, one for each n.
@@ -27,5 +30,5 @@ func Mix(seed, n uint64) uint64 {
 }
 
 func (e *Env) function() function.Env {
-	return function.Env{Mem: e.Mem, Now: e.Now, Location: e.Location, Seed: e.Seed}
+	return function.Env{Mem: e.Mem, Now: e.Now, Location: e.Location, Seed: e.Seed, Salt: e.Salt}
 }

@@ -270,8 +270,8 @@ func (f *frame) run(i int, n *node, args []columnar.Datum, rows int, active *col
 		return function.Cast(&f.call, args[0], n.dt, c.Try, rows, active)
 	}
 	if n.volatile {
-		f.call.Seed = Mix(f.env.Seed, uint64(i))
-		defer func() { f.call.Seed = f.env.Seed }()
+		f.call.Salt = Mix(f.env.Salt, uint64(i))
+		defer func() { f.call.Salt = f.env.Salt }()
 	}
 	return n.kernel(&f.call, args, rows, active)
 }
@@ -282,21 +282,37 @@ func (f *frame) failed(n *node, err error) error {
 	if errors.As(err, &named) {
 		return err
 	}
-	return &Error{Expr: n.expr.String(), Err: err}
+	if n.op == opCast && !strings.Contains(err.Error(), ";") {
+		err = fmt.Errorf("%w; use TRY_CAST to get null instead", err)
+	}
+	return Failed(n.expr, err)
 }
 
 // Error is an error of evaluating an expression for some row.
 type Error struct {
-	Expr string // SQL text
-	Err  error
+	Expr  string // SQL text
+	Place expr.Place
+	Err   error
+}
+
+// Failed is the error of evaluating e.
+func Failed(e expr.Expr, err error) *Error {
+	text := e.String()
+	if errors.Is(err, expr.ErrSeveralRows) {
+		text = "" // its call is none that anybody has written
+	}
+	return &Error{Expr: text, Place: expr.PlaceOf(e), Err: err}
 }
 
 func (e *Error) Error() string {
 	text := e.Err.Error()
-	if strings.Contains(text, e.Expr) { // the kernel has named it
-		return text
+	if !strings.Contains(text, e.Expr) { // or the kernel has named it
+		text = e.Expr + ": " + text
 	}
-	return e.Expr + ": " + text
+	if place := e.Place.String(); place != "" {
+		text = place + ": " + text
+	}
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }

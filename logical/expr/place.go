@@ -1,0 +1,76 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Source is a text in which expressions are written.
+type Source struct {
+	File string // may be empty
+	Text string
+}
+
+// Place is where an expression is written, for errors of its evaluation: two nodes that
+// differ in it only are equal. The zero Place is nowhere.
+type Place struct {
+	Source *Source
+	Offset int // in bytes
+}
+
+// String is a place as errors begin with it: file: line 2, column 8. It is empty for the
+// zero Place.
+func (p Place) String() string {
+	if p.Source == nil {
+		return ""
+	}
+	before := p.Source.Text[:min(p.Offset, len(p.Source.Text))]
+	line := strings.LastIndexByte(before, '\n') + 1
+	text := fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[line:])+1)
+	if p.Source.File != "" {
+		text = p.Source.File + ": " + text
+	}
+	return text
+}
+
+// SetPlace gives e, and what was made with it, the place p; what has one keeps it. It is
+// for whoever has just made e.
+func SetPlace(e Expr, p Place) {
+	switch x := e.(type) {
+	case *Call:
+		if x.Place.Source == nil {
+			x.Place = p
+			setPlaces(x.Args, p)
+		}
+	case *Cast:
+		if x.Place.Source == nil {
+			x.Place = p
+			SetPlace(x.Input, p)
+		}
+	case *Agg:
+		if x.Place.Source == nil {
+			x.Place = p
+			setPlaces(x.Args, p)
+		}
+	}
+}
+
+func setPlaces(list []Expr, p Place) {
+	for _, e := range list {
+		SetPlace(e, p)
+	}
+}
+
+// PlaceOf is where e is written, as far as it is known.
+func PlaceOf(e Expr) Place {
+	switch x := e.(type) {
+	case *Call:
+		return x.Place
+	case *Cast:
+		return x.Place
+	case *Agg:
+		return x.Place
+	}
+	return Place{}
+}
