@@ -56,7 +56,7 @@ var drifts = []struct {
 		name: "another type of a field", source: "s:struct<x bigint, y bigint>", file: "s:struct<x varchar, y bigint>\n{\"x\":\"p\",\"y\":2}\n{\"x\":null,\"y\":null}", noCSV: true,
 		fail: "column s", ignore: `{"x":null,"y":2}!;{"x":null,"y":null}`, declared: "column s",
 		rescue:   `{"x":null,"y":2}|{"s":{"x":"p"}};{"x":null,"y":null}|∅`,
-		failText: `{"x":null,"y":2}!;{"x":null,"y":null}`, declaredText: `{"x":null,"y":2}!;{"x":null,"y":null}`,
+		failText: "column s.x: ", declaredText: `{"x":null,"y":2}!;{"x":null,"y":null}`,
 	},
 	{
 		name: "another kind", source: "s:struct<x bigint>", file: "s:array<bigint>\n[1,2]\nNULL", noCSV: true,
@@ -70,7 +70,7 @@ var drifts = []struct {
 	{
 		name: "another type of an element", source: "l:array<bigint>", file: "l:array<varchar>\n[\"x\"]\n[]", noCSV: true,
 		fail: "column l: ", ignore: `[null]!;[]`, declared: "column l: ", rescue: `[null]|{"l":["x"]};[]|∅`,
-		failText: `[null]!;[]`, declaredText: `[null]!;[]`,
+		failText: "column l.element: ", declaredText: `[null]!;[]`,
 	},
 	{
 		name: "another field of a value", source: "m:map<varchar, struct<x bigint>>", file: "m:map<varchar, struct<x bigint, y bigint>>\n{\"k\":{\"x\":1,\"y\":2}}", noCSV: true,

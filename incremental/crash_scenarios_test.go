@@ -51,7 +51,7 @@ var scenarios = []streamtest.Scenario{
 	{
 		Name: "session", Mode: connector.Append, Sink: "json",
 		SQL:   timedSQL,
-		Query: `SELECT window_start AS w, window_end AS e, k, count(*) AS n FROM SESSION(t, ts, INTERVAL '3 seconds') GROUP BY window_start, window_end, k`,
+		Query: `SELECT window_start AS w, window_end AS e, k, count(*) AS n FROM SESSION(t, ts, INTERVAL '3 seconds', k) GROUP BY window_start, window_end, k`,
 		Steps: timedSteps,
 	},
 	{

@@ -70,7 +70,7 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *Limit:
 		err = checkLimit(x, mode)
 	case *Join:
-		err = checkJoin(x, mode, up)
+		err = checkJoin(x, mode)
 		if IsStreaming(x.Left) && IsStreaming(x.Right) {
 			below = up.under("a join of streams")
 		}
@@ -306,7 +306,7 @@ func checkLimit(l *Limit, mode connector.OutputMode) error {
 	return nil
 }
 
-func checkJoin(j *Join, mode connector.OutputMode, up above) error {
+func checkJoin(j *Join, mode connector.OutputMode) error {
 	left, right := IsStreaming(j.Left), IsStreaming(j.Right)
 	refuse := func(reason, remedy string) error {
 		return &UnsupportedError{What: fmt.Sprintf("%s join of %s with %s", article(j.Kind), side(left), side(right)), Reason: reason, Remedy: remedy}
@@ -314,11 +314,7 @@ func checkJoin(j *Join, mode connector.OutputMode, up above) error {
 	switch {
 	case left && right:
 		if mode != connector.Append {
-			remedy := "use output_mode = 'append'"
-			if up.aggregate {
-				remedy += ", and group by a window of a column with a WATERMARK"
-			}
-			return refuse("its result cannot be revised", remedy)
+			return refuse("its result cannot be revised", "use output_mode = 'append'")
 		}
 		if j.Kind == AntiJoin {
 			return refuse("every later row could change the result", "use an inner, left, right, full or semi join with an equality")

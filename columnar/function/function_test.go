@@ -529,6 +529,9 @@ func TestNested(t *testing.T) {
 		{"map_values(map('a', 1, 'b', NULL))", "[1,null]"}, {"array_max(array(1.5, 2.5))", "2.5"}, {"to_json(struct(1, 'a\"b'))", `"{\"col1\":1,\"col2\":\"a\\\"b\"}"`},
 		{"get_json_object('{\"a\":{\"b\":[1,{\"c\":\"x\"}]}}', '$.a.b[1].c')", "x"}, {"get_json_object('{\"a\":null}', '$.a')", "NULL"}, {"get_json_object('nonsense', '$.a')", "NULL"}, {"get_json_object('{}', 'a')", "error: is no path"},
 		{"get_json_object('[1, 2]', '$[0]')", "1"}, {"get_json_object('{\"a\": [1, 2]}', '$.a')", "\"[1,2]\""}, {"json_valid('{')", "false"},
+		{"array_sort(array(2, NULL, 1))", "[1,2,null]"}, {"list_sort(array(2, NULL, 1))", "[null,1,2]"}, {"json_valid('{\"a\":1,\"a\":2}')", "true"}, {"get_json_object('{\"a\":{\"b\":1},\"a\":2}', '$.a')", "2"},
+		{"get_json_object('{\"a.b\":1}', '$.\"a.b\"')", "1"}, {"get_json_object('{\"a\":{\"b\":1},\"a\":2}', '$.a.b')", "NULL"}, {"get_json_object('{\"a\":1,', '$.a')", "NULL"}, {"get_json_object('{}', '$.*')", "error: is no path"},
+		{"json_extract('{\"a\":1,\"a\": {\"x\":1, \"x\":3}}', '$.a')", "\"{\\\"x\\\":1,\\\"x\\\":3}\""}, {"json_object_keys('{\"a\":1,\"a\":2}')", `["a"]`},
 	}.run(t, "")
 }
 

@@ -22,7 +22,8 @@
 // files of a stream, and not to those of a batch, is a mistake.
 //
 // An output directory of a query is listed by its manifest, as a table (published.go) and
-// as a stream (follow.go). One that has no rows yet tells its columns (empty.go).
+// as a stream (follow.go), and tells its columns and how its files are written
+// (recorded.go): nothing about them is inferred.
 //
 // # Writing
 //
@@ -31,7 +32,7 @@
 //	part-00000000000000000012-000.csv      file 0 of batch 12
 //	day=2024-01-01/part-…                  the same, partitioned
 //	part-000.csv                           the table of a query in complete mode
-//	.tidemill/id                           the query it belongs to, and its columns
+//	.tidemill/id                           the query it belongs to, its columns, its dialect
 //	.tidemill/lock                         held while a query writes
 //	.tidemill/staging/12-000.staged        files of a batch that is not decided
 //	.tidemill/pending/12                   the decision: batch 12 is part of the output

@@ -36,7 +36,9 @@ func TestWider(t *testing.T) {
 			t.Errorf("%s, then %s: %v, %v, not %q", c.was, c.now, got, ok, c.want)
 		}
 	}
-	field := func(name string) arrow.Field { return arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true} }
+	field := func(name string) arrow.Field {
+		return arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+	}
 	a, b := field("a"), field("b")
 	got, ok := wider(arrow.StructOf(a), arrow.StructOf(b), is)
 	if want := arrow.StructOf(b, a); !ok || !arrow.TypeEqual(got, want) {
@@ -141,4 +143,17 @@ func TestManifestOfTableMadeAnew(t *testing.T) {
 	}
 	_, err := OpenTable(t.Context(), testFormats, w.env("path", "out"))
 	wantError(t, err, "the entry of batch 5 is missing")
+}
+
+// A file that does not name its columns cannot be read where one of them is not known.
+func TestPlacesOfUnknownColumns(t *testing.T) {
+	t.Parallel()
+	l := &layout{schema: schemaOf("a:bigint")}
+	l.byPlace.Store(&[]placement{{0, []string{"A"}}, {1, []string{"b", "a"}}})
+	f := foundFile{rel: "part-00000000000000000000-000.csv"}
+	if err := l.checkPlaces(f); err != nil {
+		t.Error(err)
+	}
+	f.rel = "part-00000000000000000001-000.csv"
+	wantError(t, l.checkPlaces(f), "column b", "had no such column")
 }

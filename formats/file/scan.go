@@ -248,6 +248,9 @@ func (l *layout) tableUnits(ctx context.Context, files []foundFile, req connecto
 }
 
 func (l *layout) fileUnits(ctx context.Context, f foundFile, req connector.ScanRequest, hash *codec.ContentHash) ([]connector.Unit, error) {
+	if err := l.checkPlaces(f); err != nil {
+		return nil, err
+	}
 	c := l.columns(f)
 	if left, err := l.judge(c.misfit, req.Stats); left || err != nil {
 		return nil, err

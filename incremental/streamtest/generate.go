@@ -293,7 +293,7 @@ func (g generator) windows(q *genQuery) {
 			q.Mode = connector.Append
 		}
 		// Sessions are merged by the aggregate right above their rows.
-		q.Join, q.Keys = "", slices.DeleteFunc(q.Keys, func(k string) bool { return k == "name" })
+		q.Join, q.Keys = "", slices.DeleteFunc(q.Keys, func(k string) bool { return k == "name" || !q.Grouped && strings.ContainsAny(k, " (") })
 		// Two stored sessions that merge do not know which came first.
 		q.Aggs = append(slices.DeleteFunc(q.Aggs, func(a string) bool { return slices.Contains(genOrdered, a) }), "count(*)")
 	}

@@ -59,14 +59,14 @@ func (q *genQuery) joined(bounded bool) string {
 		columns, left, q.Stream, right, q.Before, q.After)
 }
 
-// from is the FROM clause. The batch takes windows from table functions always.
+// from is the FROM clause. The batch takes windows but sessions from table functions always.
 func (q *genQuery) from(bounded bool) string {
 	from := q.rows(bounded)
 	if bounded && q.isSession() && q.Mode != connector.Complete {
 		_, gap, _ := strings.Cut(q.Window, " ")
 		from = fmt.Sprintf("(SELECT * FROM %s z WHERE lw IS NULL OR ts + INTERVAL '%s seconds' > lw)", from, gap)
 	}
-	if q.Window == "" || q.Grouped && !bounded {
+	if q.Window == "" || q.asExpression(bounded) {
 		if from != "t" {
 			from += " t"
 		}
@@ -78,7 +78,17 @@ func (q *genQuery) from(bounded bool) string {
 		from = fmt.Sprintf("(SELECT *, ts - INTERVAL '%d seconds' AS shifted FROM %s z)", q.Offset, from)
 	}
 	function, sizes := q.sizes()
+	if q.isSession() {
+		// SESSION makes sessions of all the rows it is given, by its keys.
+		from = fmt.Sprintf("(SELECT * FROM %s z%s)", from, q.where(bounded))
+		sizes = append(sizes, q.Keys...)
+	}
 	return fmt.Sprintf("%s(%s, %s, %s) t%s", function, from, time, strings.Join(sizes, ", "), q.join())
+}
+
+// asExpression says whether the window is a grouping expression, not a table function.
+func (q *genQuery) asExpression(bounded bool) bool {
+	return q.Grouped && (!bounded || q.isSession())
 }
 
 // sizes are the function of a window and its intervals.
@@ -120,7 +130,7 @@ func (q *genQuery) windowColumns(bounded bool) (items, groups []string, time str
 	switch {
 	case q.Window == "":
 		return nil, nil, ""
-	case q.Grouped && !bounded:
+	case q.asExpression(bounded):
 		name, call := q.window()
 		return []string{name + ".start", name + ".end"}, []string{call}, "window_time(" + name + ")"
 	}
@@ -181,7 +191,10 @@ func (q *genQuery) sql(bounded bool) string {
 	case distinctOn:
 		head += fmt.Sprintf("DISTINCT ON (%s) ", strings.Join(q.Keys, ", "))
 	}
-	text := head + strings.Join(items, ", ") + " FROM " + q.from(bounded) + q.where(bounded)
+	text := head + strings.Join(items, ", ") + " FROM " + q.from(bounded)
+	if !q.isSession() || q.Grouped {
+		text += q.where(bounded)
+	}
 	if q.Kind == aggregated && len(groups) > 0 {
 		text += " GROUP BY " + strings.Join(groups, ", ")
 	}
