@@ -9,6 +9,8 @@ import (
 	"path"
 	"reflect"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -27,6 +29,22 @@ type identity struct {
 	Columns string   `json:"columns,omitempty"`
 	Untold  bool     `json:"untold,omitempty"`
 	Written *written `json:"written,omitempty"`
+	// Sum is that of the rest; "" in outputs of older releases.
+	Sum string `json:"sum,omitempty"`
+}
+
+// sum is what Sum should be.
+func (id identity) sum() (string, error) {
+	id.Sum = ""
+	text, err := json.Marshal(id)
+	return fmt.Sprintf("%016x", xxh3.Hash(text)), err
+}
+
+// isWhole says whether id is as it was written. Older releases, which wrote no sum, did
+// not know of First either.
+func (id *identity) isWhole() bool {
+	sum, err := id.sum()
+	return err == nil && id.Query != "" && (id.Sum == sum || id.Sum == "" && id.First == nil)
 }
 
 // first is the number of the first batch, of which the manifest has the oldest entry.
@@ -59,7 +77,7 @@ func readIdentity(fsys vfs.FS, dir string) (id identity, ok bool, err error) {
 	if err != nil {
 		return id, false, err
 	}
-	if err := json.Unmarshal(data, &id); err != nil || id.Query == "" {
+	if err := json.Unmarshal(data, &id); err != nil || id.Version <= identityVersion && !id.isWhole() {
 		return id, false, fmt.Errorf("%s: %w", name, errCorrupt)
 	}
 	if id.Version > identityVersion {
@@ -189,6 +207,10 @@ func (s *Sink) record() error {
 
 func (s *Sink) writeIdentity(control string, id identity) error {
 	id.Version = identityVersion
+	var err error
+	if id.Sum, err = id.sum(); err != nil {
+		return err
+	}
 	text, err := json.Marshal(id)
 	if err != nil {
 		return err

@@ -461,7 +461,7 @@ func TestSinkTrace(t *testing.T) {
 		"mkdir out/x/.tidemill/staging", "syncdir out/x/.tidemill",
 		"mkdir out/x/.tidemill/pending", "syncdir out/x/.tidemill",
 		"mkdir out/x/.tidemill/manifest", "syncdir out/x/.tidemill",
-		"create out/x/.tidemill/.id.tmp", "write out/x/.tidemill/.id.tmp 74", "sync out/x/.tidemill/.id.tmp",
+		"create out/x/.tidemill/.id.tmp", "write out/x/.tidemill/.id.tmp 99", "sync out/x/.tidemill/.id.tmp",
 		"rename out/x/.tidemill/.id.tmp out/x/.tidemill/id", "syncdir out/x/.tidemill",
 	})
 	w.publish(s, w.batch(0, connector.Append, "v:bigint\n1\n"))
