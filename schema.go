@@ -29,7 +29,11 @@ type FileSchema struct {
 func (s *Session) Schema(ctx context.Context, path, format string) (SchemaReport, error) {
 	t, err := s.resolver(nil).Path(ctx, path, format, nil)
 	if err != nil {
-		return SchemaReport{}, err
+		// Files that no columns fit are compared with those of the first ones.
+		var looseErr error
+		if t, looseErr = s.resolver(nil).Path(ctx, path, format, map[string]string{"schema_evolution": "ignore"}); looseErr != nil {
+			return SchemaReport{}, err
+		}
 	}
 	report := SchemaReport{Schema: t.Schema()}
 	files, ok := t.(*file.Table)

@@ -409,28 +409,6 @@ func (w *leafWriter) appendDecimals(a *array.Decimal128, sel []int32) error {
 	return nil
 }
 
-func (w *leafWriter) appendIntervals(a *array.MonthDayNanoInterval, sel []int32) error {
-	n := len(sel)
-	if sel == nil {
-		n = a.Len()
-	}
-	for j := range n {
-		i := j
-		if sel != nil {
-			i = int(sel[j])
-		}
-		v := a.Value(i)
-		millis := v.Nanoseconds / 1e6
-		if v.Months < 0 || v.Days < 0 || v.Nanoseconds < 0 || v.Nanoseconds%1e6 != 0 || millis > math.MaxUint32 {
-			return fmt.Errorf("column %s: Parquet holds intervals of whole milliseconds that are not negative; cast it to VARCHAR", w.path[0])
-		}
-		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Months))
-		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Days))
-		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(millis))
-	}
-	return nil
-}
-
 // appendTexts appends texts, as codes while a dictionary pays.
 func (w *leafWriter) appendTexts(data []byte, offsets []int32, sel []int32) {
 	n := len(sel)

@@ -131,7 +131,7 @@ func (m *fileMeta) parse(raw []byte) (err error) {
 	if m.footer.EncryptionAlgorithm.Value != nil {
 		return errors.New("the file is encrypted, which is not supported")
 	}
-	if m.root, m.leaves, err = buildSchema(m.footer.Schema); err != nil {
+	if m.root, m.leaves, err = buildSchema(m.footer.Schema, hasExactIntervals(m.footer.KeyValueMetadata)); err != nil {
 		return err
 	}
 	return m.checkRowGroups()

@@ -277,6 +277,9 @@ func newConverter(n *node, zone *time.Location) converter {
 			return convertFloat16
 		}
 	case arrow.INTERVAL_MONTH_DAY_NANO:
+		if n.length == exactIntervalLength {
+			return convertExactInterval
+		}
 		return convertInterval
 	case arrow.NULL:
 		return func(dst, _ []byte, n int) error { clear(dst[:n]); return nil }
@@ -328,23 +331,6 @@ func convertFloat16(dst, src []byte, n int) error {
 	out := arrow.Float32Traits.CastFromBytes(dst)[:n]
 	for i := range out {
 		out[i] = float16.FromBits(binary.LittleEndian.Uint16(src[2*i:])).Float32()
-	}
-	return nil
-}
-
-// convertInterval reads months, days and milliseconds.
-func convertInterval(dst, src []byte, n int) error {
-	out := arrow.MonthDayNanoIntervalTraits.CastFromBytes(dst)[:n]
-	for i := range out {
-		v := src[intervalLength*i:]
-		months, days := binary.LittleEndian.Uint32(v), binary.LittleEndian.Uint32(v[4:])
-		if months > math.MaxInt32 || days > math.MaxInt32 {
-			return errRange
-		}
-		out[i] = arrow.MonthDayNanoInterval{
-			Months: int32(months), Days: int32(days),
-			Nanoseconds: int64(binary.LittleEndian.Uint32(v[8:])) * int64(time.Millisecond),
-		}
 	}
 	return nil
 }

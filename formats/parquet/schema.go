@@ -74,15 +74,17 @@ type schemaBuilder struct {
 	at       int
 	leaves   []*node
 	nleaves  int
+	exact    bool // intervals are exact
 }
 
 // buildSchema turns the elements of a footer into nodes. leaves are in the order of
-// the column chunks of a row group.
-func buildSchema(elements []format.SchemaElement) (root *node, leaves []*node, err error) {
+// the column chunks of a row group. exact says that intervals are as ExactIntervals has
+// them.
+func buildSchema(elements []format.SchemaElement, exact bool) (root *node, leaves []*node, err error) {
 	if len(elements) == 0 {
 		return nil, nil, errors.New("damaged Parquet file: it has no schema")
 	}
-	b := &schemaBuilder{elements: elements}
+	b := &schemaBuilder{elements: elements, exact: exact}
 	top, err := b.parse(0, 0, 0)
 	if err != nil {
 		return nil, nil, err
@@ -157,6 +159,9 @@ func (b *schemaBuilder) single(r *raw, above, aboveRep int) *node {
 			physical: r.element.Type.V, length: int(r.element.TypeLength.V),
 		}
 		n.typ, n.signed, n.err = leafType(r.element)
+		if b.exact && isExactInterval(r.element) {
+			n.typ = columnar.Interval
+		}
 		b.leaves[r.leaf] = n
 		return n
 	case isList(r.element) && len(r.children) == 1 && repetition(r.children[0].element) == format.Repeated:

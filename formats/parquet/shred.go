@@ -27,6 +27,8 @@ type schemaWriter struct {
 	elements []format.SchemaElement
 	leaves   []*leafWriter
 	path     []string
+	// exact asks for intervals of any sign in nanoseconds; some says that there are.
+	exact, some bool
 }
 
 func element(name string, r format.FieldRepetitionType) format.SchemaElement {
@@ -68,6 +70,10 @@ func (w *schemaWriter) field(name string, dt arrow.DataType, optional bool, def,
 	}
 	if err := annotate(&e, dt); err != nil {
 		return nil, err
+	}
+	if w.exact && dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO {
+		e = exactInterval(e)
+		w.some = true
 	}
 	w.elements = append(w.elements, e)
 	n.leaf = newLeafWriter(append([]string(nil), w.path...), dt, &e, def, rep)

@@ -25,6 +25,9 @@ type WriterConfig struct {
 	RowGroupRows int               // at most so many rows a row group; 0 is DefaultRowGroupRows
 	NoDictionary bool              // never dictionary-encode
 	Metadata     map[string]string // key/value metadata of the footer
+	// ExactIntervals writes intervals of any sign and of nanoseconds, in a form that only
+	// this package reads as intervals; others see 16 bytes.
+	ExactIntervals bool
 }
 
 // FileWriter writes one Parquet file: optional columns, three-level lists, version 1
@@ -66,12 +69,15 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWrit
 	if schema.NumFields() == 0 {
 		return nil, errors.New("a Parquet file needs at least one column")
 	}
-	var s schemaWriter
+	s := schemaWriter{exact: o.ExactIntervals}
 	var err error
 	if f.nodes, err = s.root(schema); err != nil {
 		return nil, err
 	}
 	f.elements, f.leaves = s.elements, s.leaves
+	if s.some {
+		f.metadata[exactIntervalsKey] = exactIntervalsForm
+	}
 	for _, l := range f.leaves {
 		l.wanted, l.level, l.noDict = o.Compression, o.Level, o.NoDictionary
 		l.begin()

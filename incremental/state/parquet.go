@@ -100,7 +100,7 @@ func writeFile(files Files, operator string, l *layout, f checkpoint.StateFile, 
 	}
 	rows := int64(0)
 	f, err = files.WriteState(operator, f, func(w io.Writer) error {
-		pw, err := parquet.NewFileWriter(w, l.schema(f.Kind), parquet.WriterConfig{Metadata: meta})
+		pw, err := parquet.NewFileWriter(w, l.schema(f.Kind), parquet.WriterConfig{Metadata: meta, ExactIntervals: true})
 		if err != nil {
 			return err
 		}
