@@ -13,12 +13,12 @@ import (
 // notes first, only where a match can begin, and asks the library once that took more
 // steps than it should. It finds exactly what the library finds.
 type search struct {
-	library *regexp.Regexp
-	prog    []syntax.Inst
-	ascii   [][2]uint64 // per instruction that reads a character: the ASCII ones it takes
-	start   uint32
-	begins  bool // a match begins where the text does
-	groups  int
+	std    *regexp.Regexp
+	prog   []syntax.Inst
+	ascii  [][2]uint64 // per instruction that reads a character: the ASCII ones it takes
+	start  uint32
+	begins bool // a match begins where the text does
+	groups int
 	// Every match has needle in it, from before to after bytes behind its beginning;
 	// after is -1 if there is no bound. An empty needle says nothing.
 	needle        []byte
@@ -26,10 +26,10 @@ type search struct {
 }
 
 func newSearch(re *regexp.Regexp) *search {
-	s := &search{library: re, groups: 2 * (re.NumSubexp() + 1)}
+	s := &search{std: re, groups: 2 * (re.NumSubexp() + 1)}
 	tree, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {
-		return s // only library
+		return s // only std
 	}
 	tree = tree.Simplify()
 	prog, err := syntax.Compile(tree)
@@ -162,13 +162,13 @@ func (s *searcher) find(text []byte) []int {
 		return nil
 	}
 	if s.prog == nil {
-		return s.library.FindSubmatchIndex(text)
+		return s.std.FindSubmatchIndex(text)
 	}
 	s.text, s.steps = text, 256+16*len(text)
 	found := s.from()
 	s.text = nil
 	if s.steps < 0 {
-		return s.library.FindSubmatchIndex(text)
+		return s.std.FindSubmatchIndex(text)
 	}
 	if !found {
 		return nil

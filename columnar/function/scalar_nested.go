@@ -638,7 +638,7 @@ func splitScalar() *Scalar {
 						return nil, err
 					}
 					parts := []any{}
-					for _, s := range re.library.Split(string(in.At(i)), -1) {
+					for _, s := range re.std.Split(string(in.At(i)), -1) {
 						parts = append(parts, s)
 					}
 					if err := b.Append(parts); err != nil {

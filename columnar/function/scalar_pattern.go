@@ -248,9 +248,9 @@ func regexpReplaceScalar() *Scalar {
 				}
 				s, template := in.At(i), goTemplate(with.At(i))
 				from := 0
-				for _, m := range re.library.FindAllSubmatchIndex(s, -1) {
+				for _, m := range re.std.FindAllSubmatchIndex(s, -1) {
 					dst = append(dst, s[from:m[0]]...)
-					dst = re.library.Expand(dst, template, s, m)
+					dst = re.std.Expand(dst, template, s, m)
 					from = m[1]
 				}
 				return append(dst, s[from:]...), nil
@@ -301,12 +301,12 @@ func regexpExtractScalar() *Scalar {
 				if err != nil {
 					return dst, err
 				}
-				group := int64(min(re.library.NumSubexp(), 1))
+				group := int64(min(re.std.NumSubexp(), 1))
 				if len(c.args) > 2 {
 					group = numbersOf[int64](c.args[2]).at(i)
 				}
-				if group < 0 || group > int64(re.library.NumSubexp()) {
-					return dst, fmt.Errorf("regexp_extract: group %d of %q, which has %d", group, re.library, re.library.NumSubexp())
+				if group < 0 || group > int64(re.std.NumSubexp()) {
+					return dst, fmt.Errorf("regexp_extract: group %d of %q, which has %d", group, re.std, re.std.NumSubexp())
 				}
 				s := in.At(i)
 				m := re.find(s)
@@ -338,7 +338,7 @@ func regexpCountScalar() *Scalar {
 					if err != nil {
 						return 0, err
 					}
-					return int32(len(re.library.FindAllIndex(in.At(i), -1))), nil
+					return int32(len(re.std.FindAllIndex(in.At(i), -1))), nil
 				})
 			}), nil
 		},

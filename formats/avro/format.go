@@ -35,7 +35,7 @@ func (f *format) WithPinned(map[string]string) (codec.Format, error) { return f,
 func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred, bool, error) {
 	return codec.InferFiles(ctx, files, func(file codec.File) (*arrow.Schema, error) {
 		x, err := readFileHeader(file)
-		if err = f.dropped(err, nil); err != nil || x == nil {
+		if err = f.options.Mode.Dropped(err, nil); err != nil || x == nil {
 			return nil, err
 		}
 		s, other := engineSchema(x.root)
@@ -77,16 +77,6 @@ func withFile(file codec.File, do func(h vfs.File) error) error {
 	return errors.Join(do(h), h.Close())
 }
 
-// dropped is nil for a damaged file that is to be left out.
-func (f *format) dropped(err error, stats *connector.ScanStats) error {
-	var bad *connector.RecordError
-	if f.options.Mode != codec.Drop || !errors.As(err, &bad) {
-		return err
-	}
-	stats.MalformedFile(*bad)
-	return nil
-}
-
 // Units are runs of blocks.
 func (f *format) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
 	x, err := readFileIndex(ctx, file)
@@ -122,7 +112,7 @@ func (f *format) units(ctx context.Context, file codec.File, x *index, schema co
 
 // droppedFile is dropped for a file that counts as read.
 func (f *format) droppedFile(ctx context.Context, file codec.File, err error, stats *connector.ScanStats) error {
-	if err := f.dropped(err, stats); err != nil {
+	if err := f.options.Mode.Dropped(err, stats); err != nil {
 		return err
 	}
 	return codec.HashFile(ctx, file)

@@ -1,6 +1,10 @@
 package codec
 
-import "github.com/tidemill/tidemill/logical/connector"
+import (
+	"errors"
+
+	"github.com/tidemill/tidemill/logical/connector"
+)
 
 // keptSamples is how many bad records a ScanStats keeps.
 const keptSamples = 5
@@ -56,4 +60,15 @@ const maxBatchText = 64 << 20
 // BatchFull says whether a batch that holds rows and text should be handed on.
 func BatchFull(rows, batchRows, textBytes int) bool {
 	return rows >= batchRows || textBytes >= maxBatchText
+}
+
+// Dropped is err, or nil for that of a damaged file that is to be left out, which is
+// counted then.
+func (m Mode) Dropped(err error, stats *connector.ScanStats) error {
+	var bad *connector.RecordError
+	if m != Drop || !errors.As(err, &bad) {
+		return err
+	}
+	stats.MalformedFile(*bad)
+	return nil
 }

@@ -54,23 +54,13 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 func (f *format) open(ctx context.Context, file codec.File, stats *connector.ScanStats) (*index, content, error) {
 	c, size, err := openContent(file)
 	if err != nil {
-		return nil, nil, f.dropped(err, stats)
+		return nil, nil, f.options.Mode.Dropped(err, stats)
 	}
 	x, err := readIndex(ctx, c, file.Path, size)
 	if err != nil {
-		return nil, nil, errors.Join(f.dropped(err, stats), c.Close())
+		return nil, nil, errors.Join(f.options.Mode.Dropped(err, stats), c.Close())
 	}
 	return x, c, nil
-}
-
-// dropped is nil for a damaged file that is to be left out.
-func (f *format) dropped(err error, stats *connector.ScanStats) error {
-	var bad *connector.RecordError
-	if f.options.Mode != codec.Drop || !errors.As(err, &bad) {
-		return err
-	}
-	stats.MalformedFile(*bad)
-	return nil
 }
 
 // Units are runs of record batches.
@@ -102,7 +92,7 @@ func (f *format) units(ctx context.Context, file codec.File, x *index, schema co
 	}
 	if f.options.Mode == codec.Drop {
 		if err := f.wholeFile(ctx, file, x, schema.Schema, req); err != nil {
-			if err = f.dropped(err, req.Stats); err == nil {
+			if err = f.options.Mode.Dropped(err, req.Stats); err == nil {
 				err = codec.HashFile(ctx, file)
 			}
 			return nil, err
