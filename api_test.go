@@ -34,7 +34,7 @@ var api = []struct {
 }{
 	{".", nil},
 	{"logical", []string{"DataFrame", "GroupedData", "JoinKind"}},
-	{"logical/expr", []string{"Term"}},
+	{"logical/expr", []string{"Term", "RowWindow", "FrameEnd"}},
 	{"logical/connector", nil},
 	{"columnar", []string{"Reader"}},
 	{"formats/avro", []string{"Options", "Compression"}},

@@ -107,6 +107,34 @@ func ExampleSession_Collect() {
 	// 12:02:30 2000
 }
 
+// The dearest bid of each channel: QUALIFY rank() OVER (…) = 1 in SQL.
+func ExamplePartitionBy() {
+	dir, cleanup := landing()
+	defer cleanup()
+	ctx := context.Background()
+
+	s, err := tidemill.NewSession(tidemill.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	best := tidemill.Func("rank").Over(tidemill.PartitionBy(tidemill.Col("channel")).OrderBy(tidemill.Col("price").Desc()))
+	df := s.Read(filepath.Join(dir, "landing/bids"), csv.Options{Header: csv.HeaderYes}).
+		WithColumn("place", best).
+		Where(tidemill.Col("place").Eq(tidemill.Lit(1))).
+		Select(tidemill.Col("channel"), tidemill.Col("price")).
+		OrderBy(tidemill.Col("channel"))
+	rows, err := s.Collect(ctx, df)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rows.Release()
+	fmt.Print(rows)
+	// Output:
+	// channel:varchar  price:bigint
+	// app              1200
+	// web              3000
+}
+
 // Each bid with the price limit that held at its time: the nearest earlier row of a table
 // in which each version carries the time from which it holds.
 func Example_asofJoin() {

@@ -74,6 +74,9 @@ func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
 	if o.Checkpoint != "" {
 		j.checkpoint = o.Checkpoint
 	}
+	if err := connector.CheckLocal("checkpoint", j.checkpoint); err != nil {
+		return err
+	}
 	if o.Trigger != nil {
 		j.trigger = *o.Trigger
 	}
@@ -105,9 +108,9 @@ func (j *job) checkKept() error {
 // sinks without a path.
 func checkpointDir(stated, sinkPath string) string {
 	if stated != "" || sinkPath == "" {
-		return stated
+		return connector.CleanPath(stated)
 	}
-	return strings.TrimRight(sinkPath, "/") + ".checkpoint"
+	return strings.TrimRight(connector.CleanPath(sinkPath), "/") + ".checkpoint"
 }
 
 // pins reads what the checkpoint keeps of each stream; nil where there is none yet.

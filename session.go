@@ -84,6 +84,37 @@ func (s *Session) RegisterTable(name string, t connector.Table) error {
 	return s.catalog.Add(name, logical.Entry{Opened: t})
 }
 
+// CreateView makes a DataFrame known by name, as CREATE VIEW does a query: so that the SQL
+// that is no verb of a DataFrame, a correlated subquery say, can be written over it. A name
+// that is taken is an error.
+func (s *Session) CreateView(name string, df *logical.DataFrame) error {
+	node, err := df.Plan()
+	if err != nil {
+		return err
+	}
+	return s.catalog.Add(name, logical.Entry{View: node})
+}
+
+// Values is a DataFrame of rows written out, VALUES in SQL: Go values as Lit takes them, or
+// Terms without columns, cast to the types of schema.
+func (s *Session) Values(schema *arrow.Schema, rows ...[]any) *logical.DataFrame {
+	node, err := logical.NewValues(s.functions, schema, rows)
+	if err != nil {
+		return logical.FailedDataFrame(&usageError{"values: " + err.Error()})
+	}
+	return logical.NewDataFrame(node, s.functions)
+}
+
+// Range is a DataFrame of the whole numbers from start to before end, by step, in a column
+// range.
+func (s *Session) Range(start, end, step int64) *logical.DataFrame {
+	df, err := s.SQL(context.Background(), fmt.Sprintf("SELECT * FROM range(%d, %d, %d)", start, end, step))
+	if err != nil {
+		return logical.FailedDataFrame(err)
+	}
+	return df
+}
+
 // Memory is where the connector memory keeps its streams, and the rows of its sinks by
 // the names of their queries. It is empty at the start and goes with the session.
 func (s *Session) Memory() *memory.Store { return s.store }

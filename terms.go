@@ -58,3 +58,39 @@ func First(t Term) Term { return expr.Func("first", t) }
 
 // Last is the value of the last row in arrival order.
 func Last(t Term) Term { return expr.Func("last", t) }
+
+// RowWindow is the rows that a window function sees, as Term.Over takes them.
+type RowWindow = expr.RowWindow
+
+// FrameEnd is one end of the frame of a RowWindow.
+type FrameEnd = expr.FrameEnd
+
+// PartitionBy begins the window of a window function: the rows that are equal in terms, or
+// all rows. Go on with OrderBy and a frame, Rows, Range or Groups:
+//
+//	Func("rank").Over(PartitionBy(Col("city")).OrderBy(Col("sales").Desc()))
+//	Sum(Col("sales")).Over(PartitionBy().OrderBy(Col("day")).Rows(Preceding(6), CurrentRow()))
+func PartitionBy(terms ...Term) RowWindow { return expr.PartitionBy(terms...) }
+
+// CurrentRow is the row itself; in Range and Groups with those equal to it in order.
+func CurrentRow() FrameEnd { return expr.NewFrameEnd(expr.CurrentRow, Term{}) }
+
+// Preceding is so many rows or groups before the row, or in Range a key less by a number,
+// a time.Duration or another constant Term.
+func Preceding(offset any) FrameEnd { return expr.NewFrameEnd(expr.Preceding, constant(offset)) }
+
+// Following is so much after the row.
+func Following(offset any) FrameEnd { return expr.NewFrameEnd(expr.Following, constant(offset)) }
+
+// UnboundedPreceding is the first row of the partition.
+func UnboundedPreceding() FrameEnd { return expr.NewFrameEnd(expr.UnboundedPreceding, Term{}) }
+
+// UnboundedFollowing is the last row of the partition.
+func UnboundedFollowing() FrameEnd { return expr.NewFrameEnd(expr.UnboundedFollowing, Term{}) }
+
+func constant(v any) Term {
+	if t, ok := v.(Term); ok {
+		return t
+	}
+	return Lit(v)
+}

@@ -28,6 +28,7 @@ type SourceLog struct {
 	writer bool
 	known  *sourceNames // nil: to be listed
 	newest connector.LogEntry
+	held   heldEntries
 }
 
 // sourceNames is what the directory of a SourceLog holds.
@@ -132,8 +133,9 @@ func (l *SourceLog) SetNamed(id int64) {
 	l.named = id
 }
 
-// Put writes entry id, durably. It replaces one that no offsets name, and refuses
-// (ErrExists) one that is named. After a crash there is the old entry or the new.
+// Put writes entry id, durably unless Hold was called. It replaces one that no offsets
+// name, and refuses (ErrExists) one that is named. After a crash there is the old entry or
+// the new.
 func (l *SourceLog) Put(id int64, entry []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,6 +145,14 @@ func (l *SourceLog) Put(id int64, entry []byte) error {
 	if id <= l.named {
 		return fmt.Errorf("%s, which a batch has named: %w", l.Path(id), ErrExists)
 	}
+	if l.held.on {
+		l.held.put(id, entry)
+		return nil
+	}
+	return l.write(id, entry)
+}
+
+func (l *SourceLog) write(id int64, entry []byte) error {
 	names, err := l.names()
 	if err != nil {
 		return err
@@ -176,10 +186,11 @@ func (l *SourceLog) latest() (int64, error) {
 	if err != nil {
 		return -1, err
 	}
+	newest := max(names.folded(), l.held.latest())
 	if n := len(names.singles); n > 0 {
-		return max(names.folded(), names.singles[n-1]), nil
+		newest = max(newest, names.singles[n-1])
 	}
-	return names.folded(), nil
+	return newest, nil
 }
 
 // Range gives the entries of (after, upto], in order. An error is yielded once and
@@ -205,9 +216,9 @@ func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool)
 	var singles []int64
 	var live []segment
 	folded := int64(-1)
-	newest := l.newest
+	newest, held := l.newest, heldEntries{entries: slices.Clone(l.held.entries)}
 	if err == nil {
-		singles, live, folded = slices.Clone(names.singles), slices.Clone(names.live), names.folded()
+		singles, live, folded = held.with(names.singles), slices.Clone(names.live), names.folded()
 	}
 	l.mu.Unlock()
 	if err != nil {
@@ -221,8 +232,11 @@ func (l *SourceLog) each(after, upto int64, visit func(connector.LogEntry) bool)
 		if id <= max(after, folded) || id > upto {
 			continue
 		}
-		data := slices.Clone(newest.Data)
-		if id != newest.ID {
+		data, ok := held.get(id)
+		if !ok && id == newest.ID {
+			data, ok = slices.Clone(newest.Data), true
+		}
+		if !ok {
 			if data, err = l.get(id); err != nil {
 				return err
 			}
@@ -248,6 +262,7 @@ func (l *SourceLog) Withdraw(after int64) error {
 		return fmt.Errorf("bug: entries of %s up to %d belong to visible batches and cannot be withdrawn", l.dir, names.folded())
 	}
 	l.named = min(l.named, after)
+	l.held.dropAfter(after)
 	return l.removeFrom(after + 1)
 }
 

@@ -51,6 +51,24 @@ func DictionaryCodes(d *array.Dictionary) []int32 {
 	return d.Indices().(*array.Int32).Int32Values()
 }
 
+// SameMemory says whether two arrays of one type are the same memory, such as the
+// dictionary of two batches.
+func SameMemory(a, b arrow.Array) bool {
+	if a == b {
+		return true
+	}
+	x, y := a.Data(), b.Data()
+	if x.Len() != y.Len() || x.Offset() != y.Offset() {
+		return false
+	}
+	for i, p := range x.Buffers() {
+		if p != y.Buffers()[i] {
+			return false
+		}
+	}
+	return true
+}
+
 func dictionaryValues(d *array.Dictionary) (values []byte, offsets []int32, valid func(int) bool) {
 	v, ok := d.Dictionary().(interface{ ValueOffsets() []int32 })
 	if !ok {

@@ -208,7 +208,7 @@ func AsDecimal(dt arrow.DataType) (*arrow.Decimal128Type, bool) {
 // Integers widen, integers and decimals meet in a decimal (digits before the
 // point are kept first when 38 do not suffice), anything with a float is DOUBLE,
 // DATE meets TIMESTAMP in TIMESTAMP, NULL meets everything. Text and numbers do
-// not meet: a cast must say what is meant.
+// not meet; Meet is the wider rule of expressions.
 func Common(a, b arrow.DataType) (dt arrow.DataType, ok bool) {
 	switch {
 	case arrow.TypeEqual(a, b):
@@ -224,7 +224,30 @@ func Common(a, b arrow.DataType) (dt arrow.DataType, ok bool) {
 	case a.ID() == arrow.STRING && b.ID() == arrow.BINARY, a.ID() == arrow.BINARY && b.ID() == arrow.STRING:
 		return Binary, true
 	}
-	return commonNested(a, b)
+	return commonNested(a, b, Common)
+}
+
+// Meet is Common where the operands of an expression meet, and what Spark's ANSI mode
+// adds: a text becomes what it stands beside, a BIGINT beside an integer, a DOUBLE beside
+// another number, else a BOOLEAN, DATE, TIME or TIMESTAMP. A text that is none is an
+// error of the cast, so the schemas of files never meet this way.
+func Meet(a, b arrow.DataType) (dt arrow.DataType, ok bool) {
+	if dt, ok := Common(a, b); ok {
+		return dt, true
+	}
+	if a.ID() == arrow.STRING {
+		a, b = b, a
+	}
+	if b.ID() != arrow.STRING {
+		return commonNested(a, b, Meet)
+	}
+	switch {
+	case IsInteger(a):
+		return Int64, true
+	case IsNumeric(a):
+		return Float64, true
+	}
+	return a, a.ID() == arrow.BOOL || IsTemporal(a)
 }
 
 func commonNumeric(a, b arrow.DataType) arrow.DataType {
@@ -250,15 +273,16 @@ func commonNumeric(a, b arrow.DataType) arrow.DataType {
 	return Decimal(min(whole+scale, MaxPrecision), scale)
 }
 
-func commonNested(a, b arrow.DataType) (arrow.DataType, bool) {
+// commonNested is the common type of two nested types, whose parts meet by meet.
+func commonNested(a, b arrow.DataType, meet func(a, b arrow.DataType) (arrow.DataType, bool)) (arrow.DataType, bool) {
 	switch ta := a.(type) {
 	case *arrow.MapType:
 		tb, ok := b.(*arrow.MapType)
 		if !ok {
 			return nil, false
 		}
-		k, ok1 := Common(ta.KeyType(), tb.KeyType())
-		v, ok2 := Common(ta.ItemType(), tb.ItemType())
+		k, ok1 := meet(ta.KeyType(), tb.KeyType())
+		v, ok2 := meet(ta.ItemType(), tb.ItemType())
 		if !ok1 || !ok2 {
 			return nil, false
 		}
@@ -268,7 +292,7 @@ func commonNested(a, b arrow.DataType) (arrow.DataType, bool) {
 		if !ok {
 			return nil, false
 		}
-		e, ok := Common(ta.Elem(), tb.Elem())
+		e, ok := meet(ta.Elem(), tb.Elem())
 		if !ok {
 			return nil, false
 		}
@@ -280,7 +304,7 @@ func commonNested(a, b arrow.DataType) (arrow.DataType, bool) {
 		}
 		fields := make([]arrow.Field, ta.NumFields())
 		for i := range fields {
-			t, ok := Common(ta.Field(i).Type, tb.Field(i).Type)
+			t, ok := meet(ta.Field(i).Type, tb.Field(i).Type)
 			if !ok {
 				return nil, false
 			}

@@ -107,7 +107,7 @@ func (o optionStrings) compression(c codec.Compression) {
 }
 
 func (o optionStrings) common(e codec.Encoding, m codec.Mode, corrupt, timestamp, date string) {
-	if e.String() != (codec.Encoding{}).String() {
+	if e.IsStated() {
 		o["encoding"] = e.String()
 	}
 	o.mode(m)

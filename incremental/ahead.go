@@ -28,7 +28,7 @@ type begunBatch struct {
 // at once, and a source knows of something to read. Files that are cleaned away would be
 // taken for new ones too early.
 func (x *streamExecution) maySetOut() bool {
-	if !x.eager || x.stopping() {
+	if !x.eager || x.alone || x.stopping() {
 		return false
 	}
 	waiting := false
@@ -44,7 +44,7 @@ func (x *streamExecution) maySetOut() bool {
 
 // setOut begins the next batch, if there is data for it, and says how long that took. The
 // loop's variables are those of the next batch already.
-func (x *streamExecution) setOut(ctx context.Context) time.Duration {
+func (x *streamExecution) setOut(ctx context.Context, open stateOpener) time.Duration {
 	if !x.maySetOut() {
 		return 0
 	}
@@ -60,7 +60,7 @@ func (x *streamExecution) setOut(ctx context.Context) time.Duration {
 	if err == nil && data {
 		// What fails here is met again in the batch's turn, where it is tried again, or
 		// withdrawn if its inputs changed.
-		if run, err := x.planBatch(ctx, b.entry); err == nil {
+		if run, err := x.planBatch(ctx, b.entry, open); err == nil {
 			run.reader = newAheadReader(ctx, run.reader)
 			b.run = run
 		}

@@ -124,6 +124,9 @@ func (x *streamExecution) runPlanned(ctx context.Context, data bool) error {
 		}
 	}
 	start := time.Now()
+	if err := x.writeHeld(); err != nil { // before they are named
+		return x.inBatch(err)
+	}
 	if err := x.dir.Offsets().Add(entry.Batch, *entry); err != nil {
 		return x.inBatch(err)
 	}

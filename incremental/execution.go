@@ -225,8 +225,25 @@ type batchRun struct {
 	states     []*stateful.Instance
 }
 
+// stateOpener opens the state of every operator for a batch that follows last. marks are
+// the watermarks of each.
+type stateOpener func(ctx context.Context, last *checkpoint.CommitEntry, marks func(*stateful.Operator) stateful.Watermarks) ([]*stateful.Instance, error)
+
+// openStates opens the version that last names.
+func (x *incrementalExecution) openStates(ctx context.Context, last *checkpoint.CommitEntry, marks func(*stateful.Operator) stateful.Watermarks) ([]*stateful.Instance, error) {
+	var states []*stateful.Instance
+	for _, op := range x.operators {
+		inst, err := op.Open(ctx, x.provider, last, marks(op))
+		if err != nil {
+			return nil, fmt.Errorf("state of %s: %w", op.Name(), err)
+		}
+		states = append(states, inst)
+	}
+	return states, nil
+}
+
 // begin plans the batch of entry and opens it: nothing has been read yet.
-func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, entry *checkpoint.OffsetEntry) (_ *batchRun, err error) {
+func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, entry *checkpoint.OffsetEntry, open stateOpener) (_ *batchRun, err error) {
 	run := &batchRun{exec: x, scans: map[string]*connector.ScanStats{}, eventTimes: &EventTimeStats{}}
 	defer func() {
 		if err != nil {
@@ -234,12 +251,9 @@ func (x *incrementalExecution) begin(ctx context.Context, s *streamExecution, en
 		}
 	}()
 	marks := stateful.Watermarks{Late: entry.LateWatermark, Evict: entry.EvictionWatermark}
-	for _, op := range x.operators {
-		inst, err := op.Open(ctx, x.provider, s.last, op.At(marks, x.cfg.Location))
-		if err != nil {
-			return nil, fmt.Errorf("state of %s: %w", op.Name(), err)
-		}
-		run.states = append(run.states, inst)
+	run.states, err = open(ctx, s.last, func(op *stateful.Operator) stateful.Watermarks { return op.At(marks, x.cfg.Location) })
+	if err != nil {
+		return nil, err
 	}
 	if x.cfg.KeepLate {
 		stateful.KeepLateRows(x.cfg.Budget, run.states)

@@ -29,6 +29,8 @@ type streamExecution struct {
 	lastStart      time.Time
 	growth         *growthWatch
 	eager          bool          // the next batch may follow at once
+	alone          bool          // but not overlap: there is no memory for two
+	beside         bool          // the batch under way overlapped with another
 	begun          *begunBatch   // nil: it has not set out
 	wake           chan struct{} // has one while a source may have something new
 }

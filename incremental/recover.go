@@ -134,7 +134,8 @@ func (x *streamExecution) carryOut(ctx context.Context, r checkpoint.Recovery) e
 		if err := x.dir.Commit(r.Batch); err != nil {
 			return err
 		}
-		x.advance(r.Entry, r.Prepared)
+		x.advance(r.Entry, eventTimeEnds{maxima: r.Prepared.Maxima, next: r.Prepared.NextWatermark})
+		x.last = r.Prepared
 		return x.giveBack(ctx)
 	case checkpoint.Rebuild:
 		return x.runBatch(ctx, r.Entry, dropRows)

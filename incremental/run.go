@@ -39,15 +39,22 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 		return err
 	}
 	prepared := b.commitEntry(x, entry)
-	b.operators, b.sources = b.run.stateProgress(), x.sourceMetrics()
+	b.operators = b.run.stateProgress()
 	b.release() // what it kept of rows is staged; the next batch needs the memory
-	x.advance(entry, &prepared)
-	ahead := x.setOut(ctx)
+	if b.before != nil {
+		x.last = &prepared
+		x.letIn(ctx)
+	} else {
+		b.sources = x.sourceMetrics()
+		x.advance(entry, b.ends)
+		x.last = &prepared
+		b.ahead = x.setOut(ctx, x.exec.openStates)
+	}
 	if err := x.finishBatch(ctx, entry, &prepared, b); err != nil {
 		x.forgetBegun()
 		return x.inBatchOf(entry.Batch, err)
 	}
-	x.exec.timings.total = time.Since(start) - ahead + x.exec.timings.early + x.exec.timings.walCommit
+	x.exec.timings.total = time.Since(start) - b.ahead + x.exec.timings.early + x.exec.timings.walCommit
 	x.reportProgress(entry, &prepared, b, triggered)
 	return nil
 }
@@ -74,14 +81,14 @@ func (x *streamExecution) finishBatch(ctx context.Context, entry *checkpoint.Off
 	return x.giveBack(ctx)
 }
 
-// advance sets the loop's variables to the next batch. If the one before cannot be
-// finished after all, the query ends, and the next start takes them from the checkpoint.
-func (x *streamExecution) advance(entry *checkpoint.OffsetEntry, c *checkpoint.CommitEntry) {
-	x.last = c
+// advance sets the loop's variables, but for last, to the next batch. If the one before
+// cannot be finished after all, the query ends, and the next start takes them from the
+// checkpoint; if it is run once more, they are restored.
+func (x *streamExecution) advance(entry *checkpoint.OffsetEntry, ends eventTimeEnds) {
 	x.currentBatchID = entry.Batch + 1
 	x.withdrawals = 0
 	x.rewriteOutput = false
-	x.watermarks.advance(c.Maxima, c.NextWatermark)
+	x.watermarks.advance(ends.maxima, ends.next)
 	for i, s := range x.sources {
 		s.before = entry.Sources[i].Start
 		s.committed = entry.Sources[i].End
@@ -111,10 +118,27 @@ type batchResult struct {
 	rows   int64
 	inputs batchInputs
 	state  []checkpoint.OperatorState
+	ends   eventTimeEnds
 	// What the progress report says of operators and sources, taken before the next batch
 	// changes it.
 	operators []StateOperatorProgress
 	sources   []map[string]string
+	// before is where the loop stood when the next batch set out beside this one; nil if
+	// none did. ahead is how long that took.
+	before *place
+	ahead  time.Duration
+}
+
+// eventTimeEnds is what a batch leaves to the watermark.
+type eventTimeEnds struct {
+	maxima, seen map[string]int64
+	next         *int64
+}
+
+// endEventTimes moves the watermark by what the batch has seen, once it has read all.
+func (b *batchResult) endEventTimes(w *watermarks, entry *checkpoint.OffsetEntry) {
+	b.ends.maxima, b.ends.next = w.after(b.run.eventTimes.seen(), entry.Time)
+	b.ends.seen = w.lastSeen()
 }
 
 func (b *batchResult) discard() error {
@@ -130,11 +154,17 @@ func (b *batchResult) release() { b.run.release() }
 // I/O are tried again, as long as nothing is visible, up to maxAttempts.
 func (x *streamExecution) attemptBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (*batchResult, error) {
 	for attempt := 1; ; attempt++ {
+		x.beside = x.begun != nil
 		b, err := x.tryBatch(ctx, entry, why)
 		if err == nil {
 			return b, nil
 		}
 		x.exec.abort()
+		if x.beside && !x.alone && errors.Is(err, columnar.ErrMemory) {
+			x.alone = true // by itself it may have enough
+			attempt--
+			continue
+		}
 		if attempt == maxAttempts || !isTransient(err) || ctx.Err() != nil {
 			return nil, err
 		}
@@ -165,16 +195,21 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 	if err != nil {
 		return nil, err
 	}
+	b := &batchResult{run: run}
 	defer func() {
 		if err != nil {
 			run.release()
+			x.turnBack(b)
 		}
 	}()
 	start := time.Now()
-	b := &batchResult{run: run}
 	counted := &countingReader{Reader: run.reader}
 	save := stateSave{run: run}
-	counted.ended = func() { save.start(ctx) }
+	counted.ended = func() {
+		if save.start(ctx) && why == publishRows {
+			x.setOutBeside(ctx, entry, b)
+		}
+	}
 	if why == dropRows {
 		err = drain(ctx, counted)
 	} else {
@@ -193,7 +228,10 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 	if err != nil {
 		return nil, errors.Join(err, b.discard())
 	}
-	x.exec.timings.addBatch = time.Since(start)
+	if b.before == nil {
+		b.endEventTimes(x.watermarks, entry)
+	}
+	x.exec.timings.addBatch = time.Since(start) - b.ahead
 	return b, nil
 }
 
@@ -205,12 +243,12 @@ func (x *streamExecution) takeBegun(ctx context.Context, entry *checkpoint.Offse
 			return b.run, nil
 		}
 	}
-	return x.planBatch(ctx, entry)
+	return x.planBatch(ctx, entry, x.exec.openStates)
 }
 
-func (x *streamExecution) planBatch(ctx context.Context, entry *checkpoint.OffsetEntry) (*batchRun, error) {
+func (x *streamExecution) planBatch(ctx context.Context, entry *checkpoint.OffsetEntry, open stateOpener) (*batchRun, error) {
 	start := time.Now()
-	run, err := x.exec.begin(ctx, x, entry)
+	run, err := x.exec.begin(ctx, x, entry, open)
 	x.exec.timings.queryPlanning = time.Since(start)
 	return run, err
 }
@@ -243,15 +281,15 @@ type stateSave struct {
 	err   error
 }
 
-// start ends the operators and begins; the second time it does nothing.
-func (s *stateSave) start(ctx context.Context) {
+// start ends the operators, which may fail, and begins. The second time it does nothing.
+func (s *stateSave) start(ctx context.Context) (ok bool) {
 	if s.done != nil {
-		return
+		return true
 	}
 	s.done = make(chan struct{})
 	if s.err = s.run.reader.Close(); s.err != nil {
 		close(s.done)
-		return
+		return false
 	}
 	go func() {
 		defer close(s.done)
@@ -260,6 +298,7 @@ func (s *stateSave) start(ctx context.Context) {
 			return err
 		})
 	}()
+	return true
 }
 
 // wait returns the files once they are durable. err is what went wrong otherwise.
@@ -344,10 +383,9 @@ func firstChanged(ctx context.Context, files connector.FileSet, logged []connect
 
 // commitEntry is what is written to prepared/N.
 func (b *batchResult) commitEntry(x *streamExecution, entry *checkpoint.OffsetEntry) checkpoint.CommitEntry {
-	maxima, next := x.watermarks.after(b.run.eventTimes.seen(), entry.Time)
 	c := checkpoint.CommitEntry{
 		Batch: entry.Batch, Offsets: *entry, State: b.state,
-		NextWatermark: next, Maxima: maxima, Seen: x.watermarks.lastSeen(), Inputs: b.inputs.files, ManyInputs: b.inputs.many,
+		NextWatermark: b.ends.next, Maxima: b.ends.maxima, Seen: b.ends.seen, Inputs: b.inputs.files, ManyInputs: b.inputs.many,
 		Counters: checkpoint.Counters{Out: b.rows, Late: b.run.lateRows()},
 	}
 	for i, s := range x.sources {

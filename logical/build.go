@@ -31,7 +31,7 @@ func UnionOf(inputs ...Node) (Node, error) {
 			return nil, fmt.Errorf("one side has %d columns, the other %d", len(first), len(columns))
 		}
 		for i, c := range columns {
-			t, ok := columnar.Common(types[i], c.DataType)
+			t, ok := columnar.Meet(types[i], c.DataType)
 			if !ok {
 				return nil, fmt.Errorf("column %d (%s) is %s on one side and %s on the other; cast one of them",
 					i+1, first[i].Name, columnar.TypeName(types[i]), columnar.TypeName(c.DataType))
@@ -179,28 +179,30 @@ func streamsOf(n Node) []string {
 type GroupedData struct {
 	input *DataFrame
 	keys  []expr.Term
+	// sets makes grouping sets of what each key is; nil groups by all keys.
+	sets func(parts []GroupingSet) []GroupingSet
 }
 
 // Agg computes aggregates for every group. The output is the keys, then the
 // aggregates; a window is one key, a struct of start and end. Terms may compute with
-// aggregates, as in Sum(a).Div(Count()).
+// aggregates, as in Sum(a).Div(Count()); beside Rollup, Cube and GroupingSets,
+// grouping(keys…) says which keys a row is without.
 func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 	return g.input.then("agg", func(d *DataFrame) (Node, error) {
 		keyed, keys, shown, err := d.groupKeys(g.keys)
 		if err != nil {
 			return nil, err
 		}
+		if g.sets != nil {
+			return keyed.aggregateSets(keys, shown, g.sets, aggs)
+		}
 		seen := idSet{}
 		for i, k := range keys {
 			keys[i] = seen.add(k)
 		}
-		var outputs []expr.Named
-		for _, t := range aggs {
-			n, err := keyed.named(t, true)
-			if err != nil {
-				return nil, err
-			}
-			outputs = append(outputs, seen.add(n))
+		outputs, err := keyed.outputs(aggs, seen, nil)
+		if err != nil {
+			return nil, err
 		}
 		node, err := BuildAggregate(keyed.node, keys, outputs)
 		if err != nil || len(shown) == len(keys) {
@@ -208,6 +210,24 @@ func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 		}
 		return withBounds(node, keys, shown), nil
 	})
+}
+
+// outputs types what an aggregate computes.
+func (d *DataFrame) outputs(aggs []expr.Term, seen idSet, grouping func([]expr.Expr) (expr.Expr, error)) ([]expr.Named, error) {
+	var outputs []expr.Named
+	for _, t := range aggs {
+		if t.Err() != nil {
+			return nil, t.Err()
+		}
+		r := d.resolver()
+		r.Aggregates, r.Grouping = true, grouping
+		e, err := r.Resolve(t.Expr)
+		if err != nil {
+			return nil, err
+		}
+		outputs = append(outputs, seen.add(name(e, t.Name)))
+	}
+	return outputs, nil
 }
 
 // withBounds puts the structs of windows in the place of their bounds.

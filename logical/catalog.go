@@ -84,7 +84,7 @@ type Entry struct {
 	Syntax any             // *sql.Declaration of Table, if SQL declared it
 	Opened connector.Table // registered from Go, already open
 	Stream any             // *sql.StreamDecl: declaration with its AST, bound on use
-	View   any             // *sql.View: bound anew at each use
+	View   any             // *sql.View, bound anew at each use, or the Node of a DataFrame
 }
 
 // Catalog holds the named tables, streams, views and sinks of a session. Names are

@@ -3,6 +3,7 @@ package logical
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,8 +62,34 @@ func (d *DataFrame) resolve(t expr.Term, aggregates bool) (expr.Expr, error) {
 	if t.Err() != nil {
 		return nil, t.Err()
 	}
-	r := &expr.Resolver{Registry: d.reg, Lookup: d.node.Schema().Lookup, Aggregates: aggregates}
+	r := d.resolver()
+	r.Aggregates = aggregates
 	return r.Resolve(t.Expr)
+}
+
+func (d *DataFrame) resolver() *expr.Resolver {
+	return &expr.Resolver{Registry: d.reg, Lookup: d.node.Schema().Lookup}
+}
+
+// computed types terms that may hold window functions, which it puts on the plan.
+func (d *DataFrame) computed(terms ...expr.Term) (Node, []expr.Named, error) {
+	columns := make([]expr.Named, len(terms))
+	places := make([]*expr.Expr, len(terms))
+	r := d.resolver()
+	r.Windows = true
+	for i, t := range terms {
+		if t.Err() != nil {
+			return nil, nil, t.Err()
+		}
+		e, err := r.Resolve(t.Expr)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns[i] = name(e, t.Name)
+		places[i] = &columns[i].Expr
+	}
+	node, err := PlaceOvers(d.node, places)
+	return node, columns, err
 }
 
 // named types a term and gives it its name.
@@ -102,19 +129,18 @@ func name(e expr.Expr, given string) expr.Named {
 	return expr.As(e, given)
 }
 
-// Select computes columns.
+// Select computes columns; a term may hold window functions.
 func (d *DataFrame) Select(terms ...expr.Term) *DataFrame {
 	return d.then("select", func(d *DataFrame) (Node, error) {
-		columns := make([]expr.Named, len(terms))
+		node, columns, err := d.computed(terms...)
+		if err != nil {
+			return nil, err
+		}
 		seen := idSet{}
-		for i, t := range terms {
-			n, err := d.named(t, false)
-			if err != nil {
-				return nil, err
-			}
+		for i, n := range columns {
 			columns[i] = seen.add(n)
 		}
-		return NewProject(d.node, columns), nil
+		return NewProject(node, columns), nil
 	})
 }
 
@@ -122,24 +148,20 @@ func (d *DataFrame) Select(terms ...expr.Term) *DataFrame {
 // exactly so, what differs in case only.
 func (d *DataFrame) WithColumn(columnName string, t expr.Term) *DataFrame {
 	return d.then("withColumn", func(d *DataFrame) (Node, error) {
-		added, err := d.named(t.As(columnName), false)
+		node, added, err := d.computed(t.As(columnName))
 		if err != nil {
 			return nil, err
 		}
 		columns := passAll(d.node.Schema())
-		for i, c := range columns {
-			if c.Name == added.Name {
-				columns[i] = added
-				return NewProject(d.node, columns), nil
-			}
+		at := slices.IndexFunc(columns, func(c expr.Named) bool { return c.Name == columnName })
+		if at < 0 {
+			at = slices.IndexFunc(columns, func(c expr.Named) bool { return strings.EqualFold(c.Name, columnName) })
 		}
-		for i, c := range columns {
-			if strings.EqualFold(c.Name, added.Name) {
-				columns[i] = added
-				return NewProject(d.node, columns), nil
-			}
+		if at < 0 {
+			return NewProject(node, append(columns, added[0])), nil
 		}
-		return NewProject(d.node, append(columns, added)), nil
+		columns[at] = added[0]
+		return NewProject(node, columns), nil
 	})
 }
 
@@ -225,7 +247,7 @@ func (d *DataFrame) dropDuplicates(verb string, within bool, names []string) *Da
 	})
 }
 
-// OrderBy sorts: nulls first ascending, last descending.
+// OrderBy sorts: nulls first ascending, last descending, unless a term says otherwise.
 func (d *DataFrame) OrderBy(terms ...expr.Term) *DataFrame {
 	return d.then("orderBy", func(d *DataFrame) (Node, error) {
 		keys := make([]SortKey, len(terms))
@@ -234,7 +256,7 @@ func (d *DataFrame) OrderBy(terms ...expr.Term) *DataFrame {
 			if err != nil {
 				return nil, err
 			}
-			keys[i] = SortKey{Expr: e, Descending: t.Descending, NullsFirst: !t.Descending}
+			keys[i] = SortKey{Expr: e, Descending: t.Descending, NullsFirst: t.SortsNullsFirst()}
 		}
 		return NewSort(d.node, keys, 0), nil
 	})

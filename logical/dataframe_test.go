@@ -2,6 +2,7 @@ package logical_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,8 @@ func TestDataFrame(t *testing.T) {
 	t.Parallel()
 	df, u := frame("t"), frame("u")
 	hour := time.Hour
+	byC := expr.PartitionBy(col("c")).OrderBy(col("b").Desc().NullsFirst())
+	here := expr.NewFrameEnd(expr.CurrentRow, expr.Term{})
 	for name, test := range map[string]struct {
 		df   *logical.DataFrame
 		want string
@@ -239,7 +242,58 @@ func TestDataFrame(t *testing.T) {
 		"window of four":            {df.GroupBy(expr.Window(col("ts"), hour, hour, hour, hour)).Count(), "error: agg: a window has a size, a slide and a start, not 4 durations"},
 		"window over a number":      {df.GroupBy(expr.Window(col("a"), hour)).Count(), "error: agg: the time of a window is a TIMESTAMP, but t.a is INTEGER"},
 		"session gap":               {df.GroupBy(expr.SessionWindow(col("ts"), col("a"))).Count(), "error: agg: the gap of a session is an INTERVAL or a text, but t.a is INTEGER"},
-		"window selected":           {df.Select(expr.Window(col("ts"), hour)), "error: select: window cannot stand here; group by it"},
+		"window functions": {df.Select(col("a"), call("row_number").Over(byC).As("n"), call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, lit(2)), expr.NewFrameEnd(expr.CurrentRow, expr.Term{}))).Add(lit(1)).As("s"), call("count").Over(expr.PartitionBy())), `
+			Project t.a, n, s, count(*) OVER ()
+			  Over count(*) OVER ()
+			    Over row_number() OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST), sum(t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+			      Scan t columns=[a, b, c, ts, ok]`},
+		"window function in where":     {df.Where(call("rank").Over(byC).Eq(lit(1))), "error: where: the window function rank cannot stand here; compute it as a column with Select or WithColumn first"},
+		"window function in agg":       {df.GroupBy(col("c")).Agg(call("rank").Over(byC)), "error: agg: the window function rank cannot stand here; compute it as a column with Select or WithColumn first"},
+		"window function inside one":   {df.Select(call("sum", call("rank").Over(byC)).Over(byC)), "error: select: the window function rank cannot stand here; compute it as a column with Select or WithColumn first"},
+		"window function without":      {df.Select(call("rank")), "error: select: rank is a window function and needs Over(PartitionBy(…).OrderBy(…))"},
+		"rank without order":           {df.Select(call("rank").Over(expr.PartitionBy(col("c")))), "error: select: rank needs an ORDER BY in its window; rank(…) OVER (ORDER BY …)"},
+		"scalar over":                  {df.Select(call("upper", col("c")).Over(byC)), "error: select: upper is no window function and no aggregate: it takes no Over"},
+		"column over":                  {df.Select(col("c").Over(byC)), "error: select: Over applies to a call of a function, not to c"},
+		"unknown function over":        {df.Select(call("rnk").Over(byC)), "error: select: there is no function rnk; did you mean rank?"},
+		"ntile of a text":              {df.Select(call("ntile", col("c")).Over(byC)), "error: select: ntile takes a whole number here, not VARCHAR"},
+		"ignore nulls of rank":         {df.Select(call("rank").IgnoreNulls().Over(byC)), "error: select: rank takes no IGNORE NULLS"},
+		"ignore nulls of sum":          {df.Select(call("sum", col("b")).IgnoreNulls().Over(byC)), "error: select: sum takes no IgnoreNulls"},
+		"distinct rank":                {df.Select(call("rank").Distinct().Over(byC)), "error: select: Distinct and Filter apply to an aggregate, not to rank"},
+		"distinct over a moving frame": {df.Select(call("sum", col("b")).Distinct().Over(byC.Rows(here, here))), "error: select: DISTINCT over a frame that moves is not supported; begin the frame with UNBOUNDED PRECEDING"},
+		"frame backwards":              {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Following, lit(1)), here))), "error: select: the frame ends before it begins; ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"},
+		"frame by a fraction":          {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, lit(1.5)), here))), "error: select: ROWS takes a whole number that is not negative, not 1.5"},
+		"frame by a column":            {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, col("a")), here))), "error: select: the offset of a frame is a constant, not a"},
+		"range over a text":            {df.Select(call("sum", col("b")).Over(expr.PartitionBy().OrderBy(col("ok")).Range(expr.NewFrameEnd(expr.Preceding, lit(time.Hour)), here))), "error: select: -(BOOLEAN, INTERVAL) does not exist; there is -(number, number), -(TIMESTAMP, INTERVAL), -(number); cast the arguments"},
+		"order of nulls": {df.OrderBy(col("a").NullsLast(), col("b").Desc().NullsFirst(), col("c").Desc().NullsLast()), `
+			Sort [t.a NULLS LAST, t.b DESC NULLS FIRST, t.c DESC]
+			  Scan t columns=[a, b, c, ts, ok]`},
+		"grouping sets": {df.GroupingSets([]expr.Term{col("a"), col("c")}, []expr.Term{col("A")}).Agg(call("sum", col("a")).As("s"), call("grouping", col("c")).As("g")), `
+			Project t.a, c, s, g
+			  Project t.a, c, grouping_set, s, CASE WHEN grouping_set = 1 THEN 1 ELSE 0 END AS g
+			    Aggregate keys=[t.a, c, grouping_set] aggs=[sum(t.a) AS s]
+			      Expand keys=[t.c AS c] sets=[(c), ()]
+			        Scan t columns=[a, b, c, ts, ok]`},
+		"grouping of no key":    {df.Rollup(col("a")).Agg(call("grouping", col("c"))), "error: agg: grouping takes keys that are grouped by, which t.c is not"},
+		"grouping without sets": {df.GroupBy(col("a")).Agg(call("grouping", col("a"))), "error: agg: there is no function grouping"},
+		"session in a rollup":   {df.Rollup(expr.SessionWindow(col("ts"), lit("1 minute")), col("a")).Count(), "error: agg: a session window cannot be one of several grouping sets: sessions are merged by all other keys"},
+		"cube of too many":      {df.Cube(slices.Repeat([]expr.Term{col("a")}, 13)...).Count(), "error: cube: more than 12 keys make too many grouping sets"},
+		"except": {df.Select(col("a")).ExceptAll(u.Select(col("a"))), `
+			Except all
+			  Project CAST(t.a AS BIGINT) AS a
+			    Project t.a
+			      Scan t columns=[a, b, c, ts, ok]
+			  Project u.a
+			    Scan u columns=[a, x]`},
+		"intersect of other columns": {df.Intersect(u), "error: intersect: one side has 5 columns, the other 2"},
+		"rename": {u.Rename("X", "y"), `
+			Project u.a, u.x AS y
+			  Scan u columns=[a, x]`},
+		"sample too much":       {df.Sample(1.5), "error: sample: the probability is from 0 to 1, not 1.5"},
+		"explode a number":      {df.Explode(col("a")), "error: explode: t.a is INTEGER; only an ARRAY or a MAP can be unnested"},
+		"explode, many names":   {df.Explode(call("array", col("a")), "x", "y"), "error: explode: it makes 1 columns, and 2 names are given"},
+		"with a window of none": {df.WithWindow(col("ts")), "error: withWindow: it takes a Window or a SessionWindow"},
+		"with a keyed window":   {df.WithWindow(expr.Window(col("ts"), hour), col("a")), "error: withWindow: only a SessionWindow takes keys"},
+		"window selected":       {df.Select(expr.Window(col("ts"), hour)), "error: select: window cannot stand here; group by it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

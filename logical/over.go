@@ -59,3 +59,45 @@ func (o *Over) String() string {
 	}
 	return s
 }
+
+// PlaceOvers computes the window functions in a list of expressions, of which some may be
+// nil, above node, and puts their columns into the expressions.
+func PlaceOvers(node Node, list []*expr.Expr) (Node, error) {
+	var found []expr.Named
+	for _, x := range list {
+		if *x == nil || !expr.HasOver(*x) {
+			continue
+		}
+		n, err := expr.Transform(*x, func(x expr.Expr) (expr.Expr, error) {
+			o, ok := x.(*expr.Over)
+			if !ok {
+				return x, nil
+			}
+			for _, f := range found {
+				if expr.Equal(f.Expr, o) {
+					return f.Column(), nil
+				}
+			}
+			f := expr.As(o, o.String())
+			found = append(found, f)
+			return f.Column(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		*x = n
+	}
+	for len(found) > 0 {
+		var same, rest []expr.Named
+		first := found[0].Expr.(*expr.Over)
+		for _, f := range found {
+			if first.SameWindow(f.Expr.(*expr.Over)) {
+				same = append(same, f)
+			} else {
+				rest = append(rest, f)
+			}
+		}
+		node, found = NewOver(node, same), rest
+	}
+	return node, nil
+}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 )
@@ -170,6 +172,41 @@ func (s *StreamScan) WithFilters(filters []expr.Expr) *StreamScan {
 type Values struct {
 	Rows   [][]expr.Expr
 	Output *Schema
+}
+
+// NewValues makes rows of Go values, or of expr.Terms without columns, in the columns of a
+// schema.
+func NewValues(reg *function.Registry, schema *arrow.Schema, rows [][]any) (*Values, error) {
+	out := &Schema{}
+	for _, f := range schema.Fields() {
+		if !columnar.Supported(f.Type) {
+			return nil, fmt.Errorf("column %s: the engine does not compute with %s; use a type of package columnar", f.Name, f.Type)
+		}
+		out.Columns = append(out.Columns, &expr.Column{ID: expr.NewID(), Name: f.Name, DataType: f.Type, Null: true})
+	}
+	constants := &DataFrame{node: &Values{Output: &Schema{}}, reg: reg}
+	v := &Values{Output: out}
+	for i, row := range rows {
+		if len(row) != len(out.Columns) {
+			return nil, fmt.Errorf("row %d has %d values, the schema %d columns", i, len(row), len(out.Columns))
+		}
+		made := make([]expr.Expr, len(row))
+		for k, value := range row {
+			t, ok := value.(expr.Term)
+			if !ok {
+				t = expr.Lit(value)
+			}
+			x, err := constants.resolve(t, false)
+			if err == nil {
+				made[k], err = expr.NewCast(x, out.Columns[k].DataType, false)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("row %d, column %s: %w", i, out.Columns[k].Name, err)
+			}
+		}
+		v.Rows = append(v.Rows, made)
+	}
+	return v, nil
 }
 
 func (v *Values) Schema() *Schema          { return v.Output }

@@ -2,6 +2,7 @@ package physical
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -22,7 +23,8 @@ type AggregateSpec struct {
 	// Ordinal is the position of the input's ordinal column, -1 if it has none.
 	Ordinal int
 
-	program *eval.Program // keys, then arguments and filters
+	outputs []expr.Expr   // keys, then arguments and filters
+	program *eval.Program // of outputs
 	calls   []aggregateCall
 	result  *arrow.Schema
 	state   *arrow.Schema
@@ -43,6 +45,14 @@ type aggregateCall struct {
 func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*AggregateSpec, error) {
 	s := &AggregateSpec{In: in, Keys: keys, Aggs: aggs, Ordinal: ordinal}
 	exprs := exprsOf(keys)
+	output := func(e expr.Expr) int { // sum(x) and avg(x) share an output, and where rows are kept a column
+		same := func(x expr.Expr) bool { return expr.Equal(x, e) }
+		if i := slices.IndexFunc(exprs[len(keys):], same); i >= 0 && !eval.IsVolatile(e) {
+			return len(keys) + i
+		}
+		exprs = append(exprs, e)
+		return len(exprs) - 1
+	}
 	stateFields := append([]arrow.Field(nil), namedSchema(keys).Fields()...)
 	for _, n := range aggs {
 		agg, ok := n.Expr.(*expr.Agg)
@@ -51,12 +61,10 @@ func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*
 		}
 		c := aggregateCall{agg: agg, types: agg.Signature.Args, filter: -1}
 		for _, a := range agg.Args {
-			c.args = append(c.args, len(exprs))
-			exprs = append(exprs, a)
+			c.args = append(c.args, output(a))
 		}
 		if agg.Filter != nil {
-			c.filter = len(exprs)
-			exprs = append(exprs, agg.Filter)
+			c.filter = output(agg.Filter)
 		}
 		if agg.Signature.Overload.Ordered && ordinal < 0 {
 			return nil, fmt.Errorf("bug: %s needs the order of rows", agg)
@@ -72,6 +80,7 @@ func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*
 		}
 		s.calls = append(s.calls, c)
 	}
+	s.outputs = exprs
 	var err error
 	if s.program, err = eval.Compile(in, exprs...); err != nil {
 		return nil, err
@@ -185,6 +194,43 @@ func (in *AggregateInput) Release() {
 		d.Release()
 	}
 	in.batch.Release()
+}
+
+// kept are the columns that inputOf makes the input of again, whatever of its rows and in
+// whatever order: keys, then what is no literal of the arguments and filters, then the
+// ordinal if there is one. They are to be released.
+func (s *AggregateSpec) kept(mem memory.Allocator, in *AggregateInput) []arrow.Array {
+	out := retained(in.Keys)
+	for i, d := range in.data {
+		if i < len(s.Keys) {
+			continue
+		}
+		if _, ok := s.outputs[i].(*expr.Literal); !ok {
+			out = append(out, columnar.Broadcast(mem, d, in.Rows))
+		}
+	}
+	if in.ordinal != nil {
+		in.ordinal.Retain()
+		out = append(out, in.ordinal)
+	}
+	return out
+}
+
+// inputOf is the input whose columns were kept. It borrows them: it is not to be released.
+func (s *AggregateSpec) inputOf(columns []arrow.Array, rows int) *AggregateInput {
+	in := &AggregateInput{Rows: rows, Keys: columns[:len(s.Keys)], data: make([]columnar.Datum, len(s.outputs))}
+	columns = columns[len(s.Keys):]
+	for i := len(s.Keys); i < len(s.outputs); i++ {
+		if l, ok := s.outputs[i].(*expr.Literal); ok {
+			in.data[i] = columnar.ConstantDatum(l.Value)
+			continue
+		}
+		in.data[i], columns = columnar.ColumnDatum(columns[0]), columns[1:]
+	}
+	if len(columns) > 0 {
+		in.ordinal = columns[0]
+	}
+	return in
 }
 
 // Evaluate computes keys and arguments of b.

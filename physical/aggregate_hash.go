@@ -78,13 +78,9 @@ func (p *HashAggregate) Open(ctx context.Context, ec *ExecContext, n int) ([]col
 	return readers, nil
 }
 
-// partitionBits is the logarithm of the number of parts that many groups are merged in.
 const (
-	partitionBits = 6
-	partitions    = 1 << partitionBits
 	mergeGroups   = 256 << 10 // up to which one table merges all
 	orderedGroups = 128 << 10
-	partitionSeed = 0x5bd1e9955bd1e995
 )
 
 // finalAggregate is what the Readers of one Open share. First the inputs are read to
@@ -107,23 +103,11 @@ type finalAggregate struct {
 	next    atomic.Int64
 }
 
-// mergeWorker is what one input left behind: groups, or rows of states by part.
+// mergeWorker is what one input left behind: groups, or what is scattered by part.
 type mergeWorker struct {
-	g         *grouping
-	scattered []scattered
-	rows      int64 // read so far, where the input does not know first rows
-	bytes     int64 // of scattered
-	account   *account
-}
-
-// scattered is states ordered by part: part p is the rows from bounds[p] to bounds[p+1].
-// With a grouping the batch holds its keptStates, row i those of groups[i].
-type scattered struct {
-	batch  arrow.RecordBatch
-	firsts []int64
-	bounds [partitions + 1]uint32
-	g      *grouping
-	groups []uint32
+	g     *grouping
+	parts scatterer
+	rows  int64 // read so far, where the input does not know first rows
 }
 
 // prepare runs the first phase once; every Reader calls it before anything else.
@@ -136,7 +120,9 @@ func (s *finalAggregate) prepare(ctx context.Context) error {
 	s.started = true
 	s.workers = make([]*mergeWorker, len(s.inputs))
 	s.err = inParallel(ctx, len(s.inputs), func(ctx context.Context, i int) error {
-		s.workers[i] = &mergeWorker{}
+		s.workers[i] = &mergeWorker{parts: scatterer{
+			ec: s.ec, keys: len(s.plan.Spec.Keys), withFirsts: s.plan.Ordered, account: s.ec.account(s.plan, "aggregation"),
+		}}
 		return s.read(ctx, s.inputs[i], s.workers[i])
 	})
 	if s.err == nil {
@@ -184,7 +170,7 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 }
 
 // readPartial takes the groups of a partial aggregation without turning them into
-// states, unless they are too many.
+// states, unless they are too many, and rows without turning each into a group.
 func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metrics *OperatorMetrics, w *mergeWorker) error {
 	for {
 		if !p.aside && !p.flush {
@@ -195,20 +181,21 @@ func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metr
 				break
 			}
 		}
-		b, err := p.Next(ctx)
+		var n int
+		var err error
+		if p.aside && !p.flush {
+			n, err = s.scatterRows(ctx, p, w)
+		} else {
+			n, err = s.scatterStates(ctx, p, w)
+		}
 		if isEnd(err) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		err = s.scatter(w, b, p.firsts, nil)
-		b.Release()
-		if err != nil {
-			return err
-		}
 		if metrics != nil {
-			metrics.Rows.Add(int64(len(p.firsts)))
+			metrics.Rows.Add(int64(n))
 			metrics.Batches.Add(1)
 		}
 	}
@@ -218,7 +205,33 @@ func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metr
 	if metrics != nil && w.g != nil {
 		metrics.Rows.Add(int64(w.g.groups()))
 	}
+	if err := w.parts.flush(); err != nil {
+		return err
+	}
 	return p.Close()
+}
+
+// scatterStates scatters groups that p gives away.
+func (s *finalAggregate) scatterStates(ctx context.Context, p *partialReader, w *mergeWorker) (rows int, err error) {
+	b, err := p.Next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Release()
+	firsts := p.firsts
+	return len(firsts), w.parts.add(scatterForm{}, b.Columns(), len(firsts), func(i int) int64 { return firsts[i] })
+}
+
+// scatterRows scatters rows, since p has stepped aside.
+func (s *finalAggregate) scatterRows(ctx context.Context, p *partialReader, w *mergeWorker) (rows int, err error) {
+	in, position, err := p.nextRows(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Release()
+	columns := s.plan.Spec.kept(s.ec.Mem, in)
+	defer releaseAll(columns)
+	return in.Rows, w.parts.add(scatterForm{rows: true}, columns, in.Rows, func(i int) int64 { return position + int64(i) })
 }
 
 // scatterGroups moves the groups of w to its scattered states.
@@ -233,87 +246,40 @@ func (s *finalAggregate) scatterGroups(w *mergeWorker) error {
 		if err != nil {
 			return err
 		}
-		b := takeBatch(s.plan.Spec.StateSchema(), columns, int64(len(part)))
-		err = s.scatter(w, b, w.g.first[at:at+len(part)], nil)
-		b.Release()
+		firsts := w.g.first[at:]
+		err = w.parts.add(scatterForm{}, columns, len(part), func(i int) int64 { return firsts[i] })
+		releaseAll(columns)
 		if err != nil {
 			return err
 		}
 	}
 	w.g.reset()
-	return nil
+	return w.parts.flush()
 }
 
 // keepGroups scatters the groups of w, but what can be absorbed stays where it is until
 // the parts are merged.
 func (s *finalAggregate) keepGroups(w *mergeWorker) error {
-	if w.groups() == 0 {
+	n := w.groups()
+	if n == 0 {
 		return nil
 	}
-	schema, columns, err := w.g.keptStates(w.g.all())
+	columns, err := w.g.keptStates(w.g.all())
 	if err != nil {
 		return err
 	}
-	b := takeBatch(schema, columns, int64(w.groups()))
-	defer b.Release()
-	return s.scatter(w, b, w.g.first, w.g)
-}
-
-// scatter orders states by part and keeps them; those of g, if it is not nil, without
-// what can be absorbed.
-func (s *finalAggregate) scatter(w *mergeWorker, b arrow.RecordBatch, firsts []int64, g *grouping) error {
-	n := int(b.NumRows())
-	hashes := make([]uint64, n)
-	kernel.Hash(hashes, b.Columns()[:len(s.plan.Spec.Keys)], partitionSeed)
-	var x scattered
-	order := make([]int32, n)
-	partition(hashes, order, x.bounds[:])
-	ordered, err := kernel.TakeBatch(s.ec.Mem, b, order)
-	if err != nil {
+	defer releaseAll(columns)
+	if err := w.parts.add(scatterForm{g: w.g}, columns, n, func(i int) int64 { return w.g.first[i] }); err != nil {
 		return err
 	}
-	x.batch = ordered
-	x.firsts = make([]int64, n)
-	for i, r := range order {
-		x.firsts[i] = firsts[r]
-	}
-	if g != nil {
-		x.g, x.groups = g, make([]uint32, n)
-		for i, r := range order {
-			x.groups[i] = uint32(r)
-		}
-	}
-	w.scattered = append(w.scattered, x)
-	w.bytes += batchBytes(ordered) + int64(n)*8
-	if w.account == nil {
-		w.account = s.ec.account(s.plan, "aggregation")
-	}
-	return w.account.set(w.bytes)
-}
-
-// partition is a counting sort of rows by the upper bits of their hashes.
-func partition(hashes []uint64, order []int32, bounds []uint32) {
-	const shift = 64 - partitionBits
-	for _, h := range hashes {
-		bounds[h>>shift+1]++
-	}
-	for p := 1; p < len(bounds); p++ {
-		bounds[p] += bounds[p-1]
-	}
-	next := make([]uint32, len(bounds))
-	copy(next, bounds)
-	for i, h := range hashes {
-		p := h >> shift
-		order[next[p]] = int32(i)
-		next[p]++
-	}
+	return w.parts.flush()
 }
 
 // combine decides how to merge what the workers have, and if it is little does so.
 func (s *finalAggregate) combine(ctx context.Context) error {
 	total, tables, large := 0, 0, false
 	for _, w := range s.workers {
-		s.parts = s.parts || len(w.scattered) > 0
+		s.parts = s.parts || w.parts.rows > 0
 		if w.g != nil && w.g.groups() > 0 {
 			total += w.g.groups()
 			tables++
@@ -327,6 +293,7 @@ func (s *finalAggregate) combine(ctx context.Context) error {
 	s.parts = true
 	return inParallel(ctx, len(s.workers), func(_ context.Context, i int) error {
 		w := s.workers[i]
+		w.parts.withFirsts = s.plan.Ordered || s.sorted
 		if large {
 			return s.keepGroups(w)
 		}
@@ -357,7 +324,7 @@ func (s *finalAggregate) mergeAll() error {
 			continue
 		}
 		all := w.g.all()
-		_, columns, err := w.g.keptStates(all)
+		columns, err := w.g.keptStates(all)
 		if err != nil {
 			return err
 		}
@@ -383,25 +350,8 @@ func (w *mergeWorker) groups() int {
 // mergePart merges the states of one part into g, which is empty before.
 func (s *finalAggregate) mergePart(ctx context.Context, g *grouping, part int) error {
 	for _, w := range s.workers {
-		for i := range w.scattered {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			x := &w.scattered[i]
-			from, to := x.bounds[part], x.bounds[part+1]
-			if from == to {
-				continue
-			}
-			var of *source
-			if x.g != nil {
-				of = &source{x.g, x.groups[from:to]}
-			}
-			rows := x.batch.NewSlice(int64(from), int64(to))
-			err := g.merge(rows.Columns(), int(to-from), x.firsts[from:to], of)
-			rows.Release()
-			if err != nil {
-				return err
-			}
+		if err := w.parts.merge(ctx, g, part); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -411,9 +361,7 @@ func (s *finalAggregate) mergePart(ctx context.Context, g *grouping, part int) e
 func (s *finalAggregate) newGrouping() (*grouping, error) {
 	rows := 0
 	for _, w := range s.workers {
-		for i := range w.scattered {
-			rows += int(w.scattered[i].batch.NumRows())
-		}
+		rows += w.parts.rows
 	}
 	return newGrouping(s.plan.Spec, s.ec, s.ec.account(s.plan, "aggregation"), rows/partitions)
 }
@@ -430,12 +378,7 @@ func (s *finalAggregate) close() error {
 		if w.g != nil {
 			w.g.release()
 		}
-		for _, x := range w.scattered {
-			x.batch.Release()
-		}
-		if w.account != nil {
-			w.account.release()
-		}
+		w.parts.release()
 	}
 	s.workers = nil
 	if s.whole != nil {

@@ -97,29 +97,42 @@ func (r *partialReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 
 // nextAside makes states of the rows of a batch, each a group of its own.
 func (r *partialReader) nextAside(ctx context.Context) (arrow.RecordBatch, error) {
-	b, err := r.input.Next(ctx)
+	in, position, err := r.nextRows(ctx)
 	if err != nil {
-		r.ended = r.ended || isEnd(err)
 		return nil, err
 	}
-	defer b.Release()
-	r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
-	r.batches++
+	defer in.Release()
 	if r.g == nil {
 		if r.g, err = newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"), 0); err != nil {
 			return nil, err
 		}
 	}
-	columns, err := r.g.statesOfRows(r.env, b)
+	columns, err := r.g.statesOfRows(in)
 	if err != nil {
 		return nil, err
 	}
-	r.firsts = resize(r.firsts, int(b.NumRows()))
-	position := PositionOf(r.input)
+	r.firsts = resize(r.firsts, in.Rows)
 	for i := range r.firsts {
 		r.firsts[i] = position + int64(i)
 	}
-	return takeBatch(r.schema, columns, b.NumRows()), nil
+	return takeBatch(r.schema, columns, int64(in.Rows)), nil
+}
+
+// nextRows is the keys and arguments of the next batch, to be released, and its position.
+func (r *partialReader) nextRows(ctx context.Context) (*AggregateInput, int64, error) {
+	if r.ended {
+		return nil, 0, io.EOF
+	}
+	b, err := r.input.Next(ctx)
+	if err != nil {
+		r.ended = r.ended || isEnd(err)
+		return nil, 0, err
+	}
+	defer b.Release()
+	r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
+	r.batches++
+	in, err := r.plan.Spec.Evaluate(r.env, b)
+	return in, PositionOf(r.input), err
 }
 
 // advance reads until groups must be given away (flush) or the input ends (ended; what

@@ -132,6 +132,22 @@ func (g *grouping) update(env *eval.Env, b arrow.RecordBatch, position int64) er
 	if err != nil {
 		return err
 	}
+	return g.add(ids, in)
+}
+
+// updateRows adds rows that were kept; firsts is where each was first seen, nil if that
+// does not matter.
+func (g *grouping) updateRows(columns []arrow.Array, rows int, firsts []int64) error {
+	in := g.spec.inputOf(columns, rows)
+	ids, err := g.internAt(in.Keys, rows, firsts)
+	if err != nil {
+		return err
+	}
+	return g.add(ids, in)
+}
+
+// add adds rows to their groups.
+func (g *grouping) add(ids []uint32, in *AggregateInput) error {
 	if err := g.spec.Update(g.mem, g.accs, ids, in); err != nil {
 		return err
 	}
@@ -155,14 +171,13 @@ func (g *grouping) reserve() error {
 	return g.account.set(n)
 }
 
-// merge adds states, laid out as StateSchema; firsts is where each was first seen. With
-// a source the columns are laid out as its keptStates, and it adds what those leave out.
-func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64, from *source) error {
-	keys, states := columns[:len(g.spec.Keys)], columns[len(g.spec.Keys):]
+// internAt is intern of rows that were first seen anywhere; firsts is nil if that does not
+// matter.
+func (g *grouping) internAt(keys []arrow.Array, rows int, firsts []int64) ([]uint32, error) {
 	before := len(g.first)
 	ids, err := g.intern(keys, rows, 0)
-	if err != nil {
-		return err
+	if err != nil || firsts == nil {
+		return ids, err
 	}
 	for i := before; i < len(g.first); i++ {
 		g.first[i] = endPosition
@@ -171,6 +186,17 @@ func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64, from *
 		if firsts[i] < g.first[id] {
 			g.first[id] = firsts[i]
 		}
+	}
+	return ids, nil
+}
+
+// merge adds states, laid out as StateSchema; firsts is as in internAt. With a source the
+// columns are laid out as its keptStates, and it adds what those leave out.
+func (g *grouping) merge(columns []arrow.Array, rows int, firsts []int64, from *source) error {
+	keys, states := columns[:len(g.spec.Keys)], columns[len(g.spec.Keys):]
+	ids, err := g.internAt(keys, rows, firsts)
+	if err != nil {
+		return err
 	}
 	for i, a := range g.accs {
 		if absorber, ok := a.(function.Absorber); ok && from != nil {
@@ -195,24 +221,13 @@ type source struct {
 }
 
 // keptStates is states without those of the accumulators that another one can absorb.
-func (g *grouping) keptStates(groups []uint32) (*arrow.Schema, []arrow.Array, error) {
-	all := g.spec.StateSchema().Fields()
-	fields := append([]arrow.Field(nil), all[:len(g.spec.Keys)]...)
-	all = all[len(g.spec.Keys):]
-	for i, a := range g.accs {
-		n := g.spec.calls[i].states
-		if _, ok := a.(function.Absorber); !ok {
-			fields = append(fields, all[:n]...)
-		}
-		all = all[n:]
-	}
-	columns, err := g.columns(groups, func(a function.Accumulator) ([]arrow.Array, error) {
+func (g *grouping) keptStates(groups []uint32) ([]arrow.Array, error) {
+	return g.columns(groups, func(a function.Accumulator) ([]arrow.Array, error) {
 		if _, ok := a.(function.Absorber); ok {
 			return nil, nil
 		}
 		return a.State(groups)
 	})
-	return arrow.NewSchema(fields, nil), columns, err
 }
 
 // isLarge says whether an accumulator holds all the values it was given, so that merging
@@ -258,14 +273,9 @@ func (g *grouping) columns(groups []uint32, of func(a function.Accumulator) ([]a
 	return out, nil
 }
 
-// statesOfRows is the state of each row of b as if it were the only one of its group,
-// laid out as StateSchema; keys may be dictionary-encoded. g has no groups of its own.
-func (g *grouping) statesOfRows(env *eval.Env, b arrow.RecordBatch) ([]arrow.Array, error) {
-	in, err := g.spec.Evaluate(env, b)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Release()
+// statesOfRows is the state of each row as if it were the only one of its group, laid out
+// as StateSchema; keys may be dictionary-encoded. g has no groups of its own.
+func (g *grouping) statesOfRows(in *AggregateInput) ([]arrow.Array, error) {
 	rows := iota32(in.Rows)
 	if in.Rows > g.room {
 		g.room = in.Rows

@@ -90,7 +90,7 @@ var orderedArg = aggArg{"any ordered type", func(a arrow.DataType) (arrow.DataTy
 	if a.ID() == arrow.NULL {
 		return columnar.Int32, 1, true
 	}
-	return a, 0, a.ID() != arrow.INTERVAL_MONTH_DAY_NANO && a.ID() != arrow.MAP
+	return a, 0, a.ID() != arrow.MAP
 }}
 
 func resultType(dt arrow.DataType) func([]arrow.DataType) (arrow.DataType, error) {

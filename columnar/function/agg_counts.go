@@ -31,13 +31,19 @@ func entropyAggregate() *Aggregate {
 
 func countsAggregate(name, doc, example string, result func([]arrow.DataType) (arrow.DataType, error), of func(*counts, []uint32) (arrow.Array, error)) *Aggregate {
 	return &Aggregate{Name: name, Doc: doc, Example: example, Overloads: []AggregateOverload{{
-		Args: []Matcher{orderedArg}, Result: result,
+		Args: []Matcher{valueArg}, Result: result,
 		New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
 			codec, err := keyenc.New([]arrow.DataType{args[0]}, []keyenc.Order{{}})
 			if err != nil {
 				return nil, err
 			}
-			return &counts{mem: mem, codec: codec, dt: args[0], result: of, fields: []arrow.Field{
+			forms := codec
+			if columnar.HasEqualForms(args[0]) {
+				if forms, err = keyenc.New([]arrow.DataType{args[0]}, []keyenc.Order{{Exact: true}}); err != nil {
+					return nil, err
+				}
+			}
+			return &counts{mem: mem, codec: codec, forms: forms, dt: args[0], result: of, fields: []arrow.Field{
 				stateField("values", columnar.ListOf(args[0])), stateField("counts", columnar.ListOf(columnar.Int64)),
 			}}, nil
 		},
@@ -52,9 +58,19 @@ type counts struct {
 	dt     arrow.DataType
 	fields []arrow.Field
 	result func(*counts, []uint32) (arrow.Array, error)
-	groups []map[string]int64
+	groups []map[string]counted
 	held   int64
 	keys   keyenc.Keys
+	// forms is another codec where equal values have several forms: 24 hours and 1 day.
+	forms *keyenc.Codec
+	exact keyenc.Keys
+}
+
+// counted is how often a value is there, and in which form, the least of those seen, if
+// it has several.
+type counted struct {
+	n    int64
+	form string
 }
 
 func (a *counts) Fields() []arrow.Field { return a.fields }
@@ -62,22 +78,54 @@ func (a *counts) Resize(groups int)     { a.groups = extend(a.groups, groups, ni
 func (a *counts) Bytes() int64          { return int64(cap(a.groups))*8 + a.held }
 func (a *counts) Release()              { a.groups = nil }
 
-func (a *counts) add(g uint32, key []byte, n int64) {
+// add counts n more of the value in a row of what was encoded.
+func (a *counts) add(g uint32, row int, n int64) {
 	m := a.groups[g]
 	if m == nil {
-		m = map[string]int64{}
+		m = map[string]counted{}
 		a.groups[g] = m
 		a.held += 48
 	}
-	if _, known := m[string(key)]; !known {
-		a.held += int64(len(key)) + 40
+	key := a.keys.Key(row)
+	c, known := m[string(key)]
+	if !known {
+		a.held += int64(len(key)) + 56
 	}
-	m[string(key)] += n
+	c.n += n
+	if a.forms != a.codec {
+		if form := a.exact.Key(row); !known || string(form) < c.form {
+			a.held += int64(len(form) - len(c.form))
+			c.form = string(form)
+		}
+	}
+	m[string(key)] = c
 }
 
 func (a *counts) encode(values arrow.Array) error {
+	if a.forms != a.codec {
+		a.exact.Reset()
+		if err := a.forms.Encode([]arrow.Array{values}, &a.exact); err != nil {
+			return err
+		}
+	}
 	a.keys.Reset()
 	return a.codec.Encode([]arrow.Array{values}, &a.keys)
+}
+
+// decode turns values, as formOf gives them, back into a column.
+func (a *counts) decode(keys *keyenc.Keys) (arrow.Array, error) {
+	columns, err := a.forms.Decode(a.mem, keys)
+	if err != nil {
+		return nil, fmt.Errorf("bug: stored value: %w", err)
+	}
+	return columns[0], nil
+}
+
+func (a *counts) formOf(key string, c counted) string {
+	if a.forms != a.codec {
+		return c.form
+	}
+	return key
 }
 
 func (a *counts) Update(groups []uint32, args []columnar.Datum) error {
@@ -91,7 +139,7 @@ func (a *counts) Update(groups []uint32, args []columnar.Datum) error {
 			row = 0
 		}
 		if !columnar.IsNull(values, row) {
-			a.add(g, a.keys.Key(row), 1)
+			a.add(g, row, 1)
 		}
 	}
 	return nil
@@ -116,7 +164,7 @@ func (a *counts) Merge(groups []uint32, state []arrow.Array) error {
 			return fmt.Errorf("bug: %d stored values have %d counts", to-from, end-at)
 		}
 		for j := from; j < to; j++ {
-			a.add(g, a.keys.Key(int(j)), numbers[at+j-from])
+			a.add(g, int(j), numbers[at+j-from])
 		}
 	}
 	return nil
@@ -129,8 +177,8 @@ func (a *counts) Load(groups []uint32, state []arrow.Array) error {
 
 func (a *counts) Clear(groups []uint32) {
 	for _, g := range groups {
-		for key := range a.groups[g] {
-			a.held -= int64(len(key)) + 40
+		for key, c := range a.groups[g] {
+			a.held -= int64(len(key)+len(c.form)) + 56
 		}
 		if a.groups[g] != nil {
 			a.held -= 48
@@ -147,17 +195,18 @@ func (a *counts) entries(groups []uint32) (values, numbers arrow.Array, lengths 
 	for i, g := range groups {
 		lengths[i] = len(a.groups[g])
 		for _, key := range slices.Sorted(maps.Keys(a.groups[g])) {
-			keys.Append([]byte(key))
-			n = append(n, a.groups[g][key])
+			c := a.groups[g][key]
+			keys.Append([]byte(a.formOf(key, c)))
+			n = append(n, c.n)
 		}
 	}
-	columns, err := a.codec.Decode(a.mem, &keys)
+	column, err := a.decode(&keys)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("bug: stored value: %w", err)
+		return nil, nil, nil, err
 	}
 	o := newOut[int64](a.mem, columnar.Int64, len(n))
 	copy(o.values, n)
-	return columns[0], o.array(), lengths, nil
+	return column, o.array(), lengths, nil
 }
 
 func (a *counts) State(groups []uint32) ([]arrow.Array, error) {
@@ -175,19 +224,15 @@ func (a *counts) Result(groups []uint32) (arrow.Array, error) { return a.result(
 func (a *counts) modes(groups []uint32) (arrow.Array, error) {
 	var keys keyenc.Keys
 	for _, g := range groups {
-		best, most := string(nullKey), int64(0)
-		for key, n := range a.groups[g] {
-			if n > most || n == most && key < best {
-				best, most = key, n
+		best, most := string(nullKey), counted{form: string(nullKey)}
+		for key, c := range a.groups[g] {
+			if c.n > most.n || c.n == most.n && key < best {
+				best, most = key, c
 			}
 		}
-		keys.Append([]byte(best))
+		keys.Append([]byte(a.formOf(best, most)))
 	}
-	columns, err := a.codec.Decode(a.mem, &keys)
-	if err != nil {
-		return nil, fmt.Errorf("bug: stored value: %w", err)
-	}
-	return columns[0], nil
+	return a.decode(&keys)
 }
 
 func (a *counts) histograms(groups []uint32) (arrow.Array, error) {
@@ -214,10 +259,10 @@ func (a *counts) entropies(groups []uint32) (arrow.Array, error) {
 	for i, g := range groups {
 		total, sum := int64(0), 0.0
 		for _, key := range slices.Sorted(maps.Keys(a.groups[g])) {
-			total += a.groups[g][key]
+			total += a.groups[g][key].n
 		}
 		for _, key := range slices.Sorted(maps.Keys(a.groups[g])) {
-			p := float64(a.groups[g][key]) / float64(total)
+			p := float64(a.groups[g][key].n) / float64(total)
 			sum -= p * math.Log2(p)
 		}
 		o.values[i] = sum

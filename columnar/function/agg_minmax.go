@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -37,7 +38,9 @@ func newExtreme(mem memory.Allocator, name string, dt arrow.DataType, largest bo
 	case arrow.STRING, arrow.BINARY:
 		return &textExtreme{fields: fields, largest: largest, text: textStore{mem: mem, dt: dt}}, nil
 	case arrow.DECIMAL128:
-		return &decimalExtreme{mem: mem, fields: fields, largest: largest}, nil
+		return &wideExtreme[decimal128.Num]{mem: mem, fields: fields, largest: largest, less: decimal128.Num.Less}, nil
+	case arrow.INTERVAL_MONTH_DAY_NANO:
+		return &wideExtreme[arrow.MonthDayNanoInterval]{mem: mem, fields: fields, largest: largest, less: lessInterval}, nil
 	case arrow.LIST, arrow.STRUCT:
 		codec, err := keyenc.New([]arrow.DataType{dt}, nil)
 		if err != nil {
@@ -306,30 +309,32 @@ func (a *wordExtreme) Result(groups []uint32) (arrow.Array, error) {
 	}), nil
 }
 
-// decimalExtreme is min and max of decimals.
-type decimalExtreme struct {
+// wideExtreme is min and max of decimals and intervals, in the order of less.
+type wideExtreme[T any] struct {
 	mem     memory.Allocator
 	fields  []arrow.Field
 	largest bool
-	best    []decimal128.Num
+	less    func(a, b T) bool
+	best    []T
 	set     []bool
-	scratch []decimal128.Num
+	scratch []T
 }
 
-func (a *decimalExtreme) Fields() []arrow.Field { return a.fields }
+func (a *wideExtreme[T]) Fields() []arrow.Field { return a.fields }
 
-func (a *decimalExtreme) Resize(groups int) {
-	a.best = extend(a.best, groups, decimal128.Num{})
+func (a *wideExtreme[T]) Resize(groups int) {
+	var zero T
+	a.best = extend(a.best, groups, zero)
 	a.set = extend(a.set, groups, false)
 }
 
-func (a *decimalExtreme) Bytes() int64 {
+func (a *wideExtreme[T]) Bytes() int64 {
 	return bytesOfSlice(a.best, 16) + bytesOfSlice(a.set, 1) + bytesOfSlice(a.scratch, 16)
 }
 
-func (a *decimalExtreme) Release() { a.best, a.set, a.scratch = nil, nil, nil }
+func (a *wideExtreme[T]) Release() { a.best, a.set, a.scratch = nil, nil, nil }
 
-func (a *decimalExtreme) Update(groups []uint32, args []columnar.Datum) error {
+func (a *wideExtreme[T]) Update(groups []uint32, args []columnar.Datum) error {
 	values, valid, none := fixedArg(args[0], len(groups), &a.scratch)
 	if none {
 		return nil
@@ -339,14 +344,14 @@ func (a *decimalExtreme) Update(groups []uint32, args []columnar.Datum) error {
 			continue
 		}
 		v := values[i]
-		if !a.set[g] || (a.largest && a.best[g].Less(v)) || (!a.largest && v.Less(a.best[g])) {
+		if !a.set[g] || (a.largest && a.less(a.best[g], v)) || (!a.largest && a.less(v, a.best[g])) {
 			a.best[g], a.set[g] = v, true
 		}
 	}
 	return nil
 }
 
-func (a *decimalExtreme) Merge(groups []uint32, state []arrow.Array) error {
+func (a *wideExtreme[T]) Merge(groups []uint32, state []arrow.Array) error {
 	if err := checkState(a.fields, state, len(groups)); err != nil {
 		return err
 	}
@@ -356,7 +361,7 @@ func (a *decimalExtreme) Merge(groups []uint32, state []arrow.Array) error {
 	return a.Update(groups, []columnar.Datum{d})
 }
 
-func (a *decimalExtreme) Load(groups []uint32, state []arrow.Array) error {
+func (a *wideExtreme[T]) Load(groups []uint32, state []arrow.Array) error {
 	if err := checkState(a.fields, state, len(groups)); err != nil {
 		return err
 	}
@@ -364,19 +369,19 @@ func (a *decimalExtreme) Load(groups []uint32, state []arrow.Array) error {
 	return a.Merge(groups, state)
 }
 
-func (a *decimalExtreme) Clear(groups []uint32) {
+func (a *wideExtreme[T]) Clear(groups []uint32) {
 	for _, g := range groups {
 		a.set[g] = false
 	}
 }
 
-func (a *decimalExtreme) State(groups []uint32) ([]arrow.Array, error) {
+func (a *wideExtreme[T]) State(groups []uint32) ([]arrow.Array, error) {
 	r, err := a.Result(groups)
 	return []arrow.Array{r}, err
 }
 
-func (a *decimalExtreme) Result(groups []uint32) (arrow.Array, error) {
-	o := newOut[decimal128.Num](a.mem, a.fields[0].Type, len(groups))
+func (a *wideExtreme[T]) Result(groups []uint32) (arrow.Array, error) {
+	o := newOut[T](a.mem, a.fields[0].Type, len(groups))
 	for i, g := range groups {
 		if a.set[g] {
 			o.values[i] = a.best[g]
@@ -385,6 +390,14 @@ func (a *decimalExtreme) Result(groups []uint32) (arrow.Array, error) {
 		}
 	}
 	return o.array(), nil
+}
+
+// lessInterval orders intervals by their lengths, and equal ones by their months and
+// days, so that which of them an extreme is does not depend on the order of rows.
+func lessInterval(a, b arrow.MonthDayNanoInterval) bool {
+	ad, an := columnar.IntervalLength(a)
+	bd, bn := columnar.IntervalLength(b)
+	return cmp.Or(cmp.Compare(ad, bd), cmp.Compare(an, bn), cmp.Compare(a.Months, b.Months), cmp.Compare(a.Days, b.Days)) < 0
 }
 
 // textExtreme is min and max of texts, and of nested values by their keyenc bytes.

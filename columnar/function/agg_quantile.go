@@ -14,7 +14,7 @@ import (
 func medianAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "median",
-		Doc:     "The middle value, or the mean of the two in the middle; nulls aside.",
+		Doc:     "The middle value, or the mean of the two in the middle; nulls aside. Of dates it is a TIMESTAMP.",
 		Example: "SELECT median(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 3.0",
 		Overloads: []AggregateOverload{{
 			Args:   []Matcher{doubleArg},
@@ -22,7 +22,7 @@ func medianAggregate() *Aggregate {
 			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
 				return newQuantile(mem, nil), nil
 			},
-		}},
+		}, medianOfTimes()},
 	}
 }
 
@@ -30,24 +30,26 @@ func percentileAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "percentile",
 		Aliases: []string{"percentile_cont", "quantile_cont"},
-		Doc:     "The exact percentile of the values, the second argument (a constant from 0 to 1), with linear interpolation; nulls aside.",
+		Doc:     "The exact percentile of the values, the second argument (a constant from 0 to 1, or an array of such), with linear interpolation; nulls aside. Of dates it is a TIMESTAMP.",
 		Example: "SELECT percentile(x, 0.25) FROM (VALUES (0), (10)) AS t(x) = 2.5",
-		Overloads: []AggregateOverload{{
+		Overloads: append([]AggregateOverload{{
 			Args:   []Matcher{doubleArg, doubleArg},
 			Result: resultType(columnar.Float64),
 			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
 				return newQuantile(mem, nil), nil
 			},
-		}},
+		}}, percentileForms(false)...),
 	}
 }
 
 // discretePercentileAggregate gives a value that is there.
 func discretePercentileAggregate() *Aggregate {
-	return pickedAggregate("percentile_disc", "The least value that a share of the values, the second argument (a constant from 0 to 1), does not exceed; nulls aside.",
+	f := pickedAggregate("percentile_disc", "The least value that a share of the values, the second argument (a constant from 0 to 1, or an array of such), does not exceed; nulls aside.",
 		"SELECT percentile_disc(x, 0.5) FROM (VALUES (1), (NULL), (10), (3), (4)) AS t(x) = 3.0", []Matcher{doubleArg, doubleArg}, func(v []float64, p float64) float64 {
 			return v[max(0, int(math.Ceil(p*float64(len(v))))-1)]
-		}, "quantile_disc")
+		}, "quantile_disc", "quantile")
+	f.Overloads = append(f.Overloads, percentileForms(true)...)
+	return f
 }
 
 func medianDeviationAggregate() *Aggregate {

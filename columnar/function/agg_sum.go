@@ -16,12 +16,13 @@ func sumAggregate() *Aggregate {
 	return &Aggregate{
 		Name: "sum",
 		Doc: "The sum of the values that are not null; null if there are none. Integers give BIGINT, decimals ten " +
-			"digits more; a sum that does not fit is an error. DOUBLE sums are rounded once, whatever the order.",
+			"digits more; a sum that does not fit is an error. DOUBLE sums are rounded once, whatever the order. Of intervals months, days and hours are summed apart.",
 		Example: "SELECT sum(x) FROM (VALUES (1), (NULL), (3)) AS t(x) = 4",
 		Overloads: []AggregateOverload{
 			{Args: []Matcher{integerArg}, Result: resultType(columnar.Int64), New: newIntegerSum(false)},
 			{Args: []Matcher{decimalArg}, Result: sumDecimalType, New: newDecimalSum(false)},
 			{Args: []Matcher{doubleArg}, Result: resultType(columnar.Float64), New: newDoubleSum(false)},
+			{Args: []Matcher{exactArg(columnar.Interval)}, Result: resultType(columnar.Interval), New: newIntervalSum("sum")},
 		},
 	}
 }
@@ -31,12 +32,13 @@ func avgAggregate() *Aggregate {
 		Name:    "avg",
 		Aliases: []string{"mean"},
 		Doc: "The mean of the values that are not null; null if there are none. Integers and doubles give DOUBLE, " +
-			"computed from the exact sum; decimals four digits more after the point.",
+			"computed from the exact sum; decimals four digits more after the point. Of intervals what months are left over becomes days (30 a month), and of days hours.",
 		Example: "SELECT avg(x) FROM (VALUES (1), (NULL), (4)) AS t(x) = 2.5",
 		Overloads: []AggregateOverload{
 			{Args: []Matcher{integerArg}, Result: resultType(columnar.Float64), New: newIntegerSum(true)},
 			{Args: []Matcher{decimalArg}, Result: avgDecimalType, New: newDecimalSum(true)},
 			{Args: []Matcher{doubleArg}, Result: resultType(columnar.Float64), New: newDoubleSum(true)},
+			{Args: []Matcher{exactArg(columnar.Interval)}, Result: resultType(columnar.Interval), New: newIntervalSum("avg")},
 		},
 	}
 }

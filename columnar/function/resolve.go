@@ -25,15 +25,54 @@ type AggregateSignature struct {
 }
 
 // Resolve picks the overload of f whose implicit casts cost least for arguments of
-// the given types; the first of equals wins.
+// the given types; the first of equals wins. Casts that may fail are implicit only where
+// no overload can do without, see assignable.
 func (f *Scalar) Resolve(args []arrow.DataType) (*Signature, error) {
+	sig, err := f.ResolveExact(args)
+	if err != nil || sig != nil {
+		return sig, err
+	}
+	if len(args) == 2 && f.isOperator() {
+		if sig, err := f.resolve(textMeets(args), accept); err != nil || sig != nil {
+			return sig, err
+		}
+	}
+	if sig, err = f.resolve(args, f.assignable(args)); sig == nil && err == nil {
+		err = f.mismatch(args)
+	}
+	return sig, err
+}
+
+func (f *Scalar) isOperator() bool { return f.Name[0] < 'a' || f.Name[0] > 'z' }
+
+// ResolveExact is Resolve by implicit casts alone that cannot fail; nil if there is no
+// such overload.
+func (f *Scalar) ResolveExact(args []arrow.DataType) (*Signature, error) {
+	return f.resolve(args, accept)
+}
+
+// assignable is what f takes beyond accept. Operators must see what is meant by one of
+// their arguments: '1' + '2' may be two numbers or a slip for ||.
+func (f *Scalar) assignable(args []arrow.DataType) acceptance {
+	if !f.isOperator() {
+		return assign
+	}
+	for _, a := range args {
+		if len(args) == 1 || a.ID() != arrow.STRING {
+			return assignText
+		}
+	}
+	return accept
+}
+
+func (f *Scalar) resolve(args []arrow.DataType, accepts acceptance) (*Signature, error) {
 	var best *Signature
 	bestCost := 0
 	for i := range f.Overloads {
 		o := &f.Overloads[i]
-		want, cost, ok := matchArgs(o.Args, o.Variadic, args)
+		want, cost, ok := matchArgs(o.Args, o.Variadic, args, accepts)
 		if ok && o.Unify {
-			want, ok = unify(want)
+			want, ok = unify(want, accepts.meet)
 		}
 		if !ok || best != nil && cost >= bestCost {
 			continue
@@ -44,19 +83,29 @@ func (f *Scalar) Resolve(args []arrow.DataType) (*Signature, error) {
 		}
 		best, bestCost = &Signature{Overload: o, Args: want, Result: result}, cost
 	}
-	if best == nil {
-		return nil, f.mismatch(args)
-	}
 	return best, nil
 }
 
 // Resolve is Scalar.Resolve for aggregates.
 func (f *Aggregate) Resolve(args []arrow.DataType) (*AggregateSignature, error) {
+	for _, accepts := range []acceptance{accept, assign} {
+		if sig, err := f.resolve(args, accepts); err != nil || sig != nil {
+			return sig, err
+		}
+	}
+	var forms []string
+	for _, o := range f.Overloads {
+		forms = append(forms, form(f.Name, o.Args, o.Variadic))
+	}
+	return nil, mismatch(f.Name, args, forms)
+}
+
+func (f *Aggregate) resolve(args []arrow.DataType, accepts acceptance) (*AggregateSignature, error) {
 	var best *AggregateSignature
 	bestCost := 0
 	for i := range f.Overloads {
 		o := &f.Overloads[i]
-		want, cost, ok := matchArgs(o.Args, o.Variadic, args)
+		want, cost, ok := matchArgs(o.Args, o.Variadic, args, accepts)
 		if !ok || best != nil && cost >= bestCost {
 			continue
 		}
@@ -66,23 +115,16 @@ func (f *Aggregate) Resolve(args []arrow.DataType) (*AggregateSignature, error) 
 		}
 		best, bestCost = &AggregateSignature{Overload: o, Args: want, Result: result}, cost
 	}
-	if best == nil {
-		var forms []string
-		for _, o := range f.Overloads {
-			forms = append(forms, form(f.Name, o.Args, o.Variadic))
-		}
-		return nil, mismatch(f.Name, args, forms)
-	}
 	return best, nil
 }
 
-func matchArgs(matchers []Matcher, variadic bool, args []arrow.DataType) (want []arrow.DataType, cost int, ok bool) {
+func matchArgs(matchers []Matcher, variadic bool, args []arrow.DataType, accepts acceptance) (want []arrow.DataType, cost int, ok bool) {
 	if len(args) != len(matchers) && (!variadic || len(args) < len(matchers)) {
 		return nil, 0, false
 	}
 	want = make([]arrow.DataType, len(args))
 	for i, a := range args {
-		t, c, ok := matchers[min(i, len(matchers)-1)].Match(a)
+		t, c, ok := accepts.match(matchers[min(i, len(matchers)-1)], a)
 		if !ok {
 			return nil, 0, false
 		}
@@ -92,15 +134,15 @@ func matchArgs(matchers []Matcher, variadic bool, args []arrow.DataType) (want [
 	return want, cost, true
 }
 
-// unify replaces all types by their common one.
-func unify(types []arrow.DataType) ([]arrow.DataType, bool) {
+// unify replaces all types by the one they meet in.
+func unify(types []arrow.DataType, meet func(a, b arrow.DataType) (arrow.DataType, bool)) ([]arrow.DataType, bool) {
 	if len(types) == 0 {
 		return types, true
 	}
 	common := types[0]
 	for _, t := range types[1:] {
 		var ok bool
-		if common, ok = columnar.Common(common, t); !ok {
+		if common, ok = meet(common, t); !ok {
 			return nil, false
 		}
 	}

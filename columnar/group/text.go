@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/columnar"
 )
 
 // chunk is the number of rows a probe handles at a time: its scratch stays in the
@@ -346,7 +348,7 @@ func (c *dictCache) clear() {
 // use prepares the cache for the dictionary of d.
 func (c *dictCache) use(d *array.Dictionary) {
 	dict := d.Dictionary()
-	if c.dict != nil && sameDictionary(c.dict, dict) {
+	if c.dict != nil && columnar.SameMemory(c.dict, dict) {
 		return
 	}
 	c.clear()
@@ -356,23 +358,6 @@ func (c *dictCache) use(d *array.Dictionary) {
 	for i := range c.ids {
 		c.ids[i] = NotFound
 	}
-}
-
-// sameDictionary says whether two arrays are the same memory.
-func sameDictionary(a, b arrow.Array) bool {
-	if a == b {
-		return true
-	}
-	x, y := a.Data(), b.Data()
-	if x.Len() != y.Len() || x.Offset() != y.Offset() {
-		return false
-	}
-	for i, p := range x.Buffers() {
-		if p != y.Buffers()[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // internCodes looks each code up once per dictionary; rows then cost one load.

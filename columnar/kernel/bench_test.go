@@ -245,3 +245,25 @@ func BenchmarkLogic(b *testing.B) {
 		})
 	})
 }
+
+func BenchmarkScatter(b *testing.B) {
+	pool := columnar.NewPool()
+	to := make([]uint32, benchRows)
+	for i, p := range rand.New(rand.NewPCG(1, 2)).Perm(benchRows) {
+		to[i] = uint32(p)
+	}
+	for _, name := range []string{"bigint", "double", "varchar"} {
+		dt, _ := columnartest.Type(name)
+		source := []arrow.Array{benchColumn(b, pool, dt, false)}
+		b.Run(name, func(b *testing.B) {
+			measure(b, benchRows, func() {
+				n, err := kernel.Scatter(pool, source, to)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n.Slice(pool, 0, benchRows).Release()
+				n.Release()
+			})
+		})
+	}
+}

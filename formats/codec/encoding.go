@@ -2,32 +2,40 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // Encoding is how text is written as bytes. The zero value is UTF-8, which gives way
-// to UTF-16 where a file begins with its mark.
-type Encoding struct {
-	name string
-	dec  encoding.Encoding // nil: UTF-8
+// to UTF-16 and UTF-32 where a file begins as they do.
+type Encoding struct{ of *charset }
+
+// charset is a stated encoding.
+type charset struct {
+	name    string
+	decoder func() transform.Transformer // nil: UTF-8
 }
 
 // String is the word of the encoding option.
 func (e Encoding) String() string {
-	if e.dec == nil {
+	if e.of == nil {
 		return "utf-8"
 	}
-	return e.name
+	return e.of.name
 }
+
+// IsStated says whether e is more than the zero value.
+func (e Encoding) IsStated() bool { return e.of != nil }
+
+// isUTF8 says whether text in e needs no decoder.
+func (e Encoding) isUTF8() bool { return e.of == nil || e.of.decoder == nil }
 
 // EncodingKey is the option encoding.
 func EncodingKey(p *Encoding) connector.Key {
@@ -39,22 +47,36 @@ func EncodingKey(p *Encoding) connector.Key {
 }
 
 var (
-	utf16LE = Encoding{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)}
-	utf16BE = Encoding{"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.UseBOM)}
+	utf8Stated = Encoding{&charset{name: "utf-8"}}
+	utf16Any   = units("utf-16", binary.BigEndian, 2)
+	utf16LE    = units("utf-16le", binary.LittleEndian, 2)
+	utf16BE    = units("utf-16be", binary.BigEndian, 2)
+	utf32LE    = units("utf-32le", binary.LittleEndian, 4)
+	utf32BE    = units("utf-32be", binary.BigEndian, 4)
 )
 
-// ParseEncoding reads the text of the encoding option: UTF-8, UTF-16 (LE, BE), or a
-// charset of one byte a character by its usual names: latin1, ISO-8859-15,
+func units(name string, order binary.ByteOrder, size int) Encoding {
+	return Encoding{&charset{name, func() transform.Transformer { return &unitDecoder{order: order, size: size} }}}
+}
+
+// ParseEncoding reads the text of the encoding option: UTF-8, UTF-16 or UTF-32 (LE, BE), or
+// a charset of one byte a character by its usual names: latin1, ISO-8859-15,
 // windows-1252, cp1251, koi8-r, ….
 func ParseEncoding(text string) (Encoding, error) {
 	word := squeeze(text)
 	switch word {
-	case "utf8", "ascii", "usascii", "":
-		return Encoding{}, nil
-	case "utf16", "utf16be":
+	case "utf8", "ascii", "usascii":
+		return utf8Stated, nil
+	case "utf16":
+		return utf16Any, nil
+	case "utf16be":
 		return utf16BE, nil
 	case "utf16le":
 		return utf16LE, nil
+	case "utf32", "utf32be":
+		return utf32BE, nil
+	case "utf32le":
+		return utf32LE, nil
 	case "latin1":
 		word = "iso88591"
 	}
@@ -64,10 +86,15 @@ func ParseEncoding(text string) (Encoding, error) {
 	for _, c := range charmap.All {
 		name := fmt.Sprint(c)
 		if s := squeeze(name); s == word || s == "ibmcodepage"+strings.TrimPrefix(word, "windows") {
-			return Encoding{strings.ToLower(strings.ReplaceAll(name, " ", "-")), c}, nil
+			chars, ok := c.(*charmap.Charmap)
+			if !ok {
+				continue
+			}
+			return Encoding{&charset{strings.ToLower(strings.ReplaceAll(name, " ", "-")),
+				func() transform.Transformer { return newCharDecoder(chars) }}}, nil
 		}
 	}
-	return Encoding{}, fmt.Errorf("it is not known; there are utf-8, utf-16, utf-16le, utf-16be, latin1, iso-8859-2 to -16, windows-1250 to -1258, koi8-r and more of one byte a character")
+	return Encoding{}, fmt.Errorf("it is not known; there are utf-8, utf-16, utf-16le, utf-16be, utf-32, latin1, iso-8859-2 to -16, windows-1250 to -1258, koi8-r and more of one byte a character")
 }
 
 // squeeze keeps letters and digits, in lower case.
@@ -83,23 +110,51 @@ func squeeze(s string) string {
 	}, s)
 }
 
-// detect is e, or UTF-16 if e is UTF-8 and head begins with the mark of UTF-16.
+// headOfText is how many bytes detect looks at.
+const headOfText = 16
+
+// detect is e, or what a text that begins with head is in where e leaves that open: by its
+// mark, or by the zero bytes that UTF-16 has beside each letter of ASCII.
 func (e Encoding) detect(head []byte) Encoding {
-	if e.dec == nil {
-		switch {
-		case bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
+	switch {
+	case e.isUTF8() && bytes.HasPrefix(head, []byte{0xFF, 0xFE, 0, 0}):
+		return utf32LE
+	case e.isUTF8() && bytes.HasPrefix(head, []byte{0, 0, 0xFE, 0xFF}):
+		return utf32BE
+	case e.isUTF8() && bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
+		return utf16LE
+	case e.isUTF8() && bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
+		return utf16BE
+	case !e.IsStated() || e == utf16Any:
+		if zeros := zeroBytes(head); zeros == 1 {
 			return utf16LE
-		case bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
+		} else if zeros == 0 {
 			return utf16BE
 		}
 	}
 	return e
 }
 
+// zeroBytes is which byte of each of the first pairs is zero while the other is not: 0 or 1,
+// and -1 if neither is in all of them.
+func zeroBytes(head []byte) int {
+	head = head[:min(len(head), headOfText)&^1]
+	for zero := range 2 {
+		pairs := 0
+		for i := 0; i < len(head) && head[i+zero] == 0 && head[i+1-zero] != 0; i += 2 {
+			pairs++
+		}
+		if pairs > 1 && 2*pairs == len(head) {
+			return zero
+		}
+	}
+	return -1
+}
+
 // NewReader turns text in e into UTF-8.
 func (e Encoding) NewReader(r io.Reader) io.Reader {
-	if e.dec == nil {
+	if e.isUTF8() {
 		return r
 	}
-	return transform.NewReader(r, e.dec.NewDecoder())
+	return transform.NewReader(r, e.of.decoder())
 }

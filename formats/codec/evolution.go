@@ -102,7 +102,8 @@ func HasStruct(dt arrow.DataType) bool {
 }
 
 // Drift finds the columns of one file whose type is another one than the source's, and
-// the parts of nested ones: the file has values for them, and none fits. A value that does
+// the parts of nested ones: the file has values for them, and none fits; and the column
+// that each record has beyond them in a file that names none. A value that does
 // not fit among others that do is a malformed record and none of its business. The units
 // of a file share it.
 type Drift struct {
@@ -114,6 +115,10 @@ type Drift struct {
 
 	mu    sync.Mutex
 	parts map[string]*driftPart // of nested columns, by path
+	// longer: records have a field behind those of the columns, which it names; even: some
+	// have none.
+	longer string
+	even   bool
 }
 
 // driftPart is a part of a nested column: a field of a struct, an element.
@@ -164,11 +169,28 @@ func (d *Drift) SeePart(path string, dt arrow.DataType, right, wrong int) {
 	p.bad = p.bad || wrong > 0
 }
 
+// SeeLonger notes that so many records of a file that names no columns have a field called
+// name behind those of the columns, and so many have none. If all have one it is a column.
+func (d *Drift) SeeLonger(name string, longer, even int) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if longer > 0 {
+		d.longer = name
+	}
+	d.even = d.even || even > 0
+}
+
 // Done says that a unit was read to its end. The last one learns of a column that
 // drifted.
 func (d *Drift) Done() error {
 	if d == nil || d.left.Add(-1) != 0 {
 		return nil
+	}
+	if d.longer != "" && !d.even {
+		return d.columns.Unknown(d.file, 0, d.longer)
 	}
 	for i := range d.bads {
 		if d.bads[i].Load() && !d.fits[i].Load() {

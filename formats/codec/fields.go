@@ -133,7 +133,7 @@ func (m *Merged) Add(file string, s *arrow.Schema) error {
 		}
 		if !ok {
 			return &connector.RecordError{File: file, Column: f.Name, Reason: fmt.Sprintf(
-				"it is %s here and %s in earlier files; declare the columns you want",
+				"it is %s here and %s in earlier files; declare the columns you want, or let the first file decide with schema_evolution = 'ignore' or 'rescue'",
 				columnar.TypeName(f.Type), columnar.TypeName(m.fields[at].Type))}
 		}
 		m.fields[at].Type = t

@@ -170,8 +170,8 @@ func decoded(raw io.Reader, c Compression, e Encoding) (io.Reader, io.Closer, er
 		return nil, nil, err
 	}
 	b := bufio.NewReaderSize(plain, 4096)
-	head, _ := b.Peek(2)
-	if e = e.detect(head); e.dec == nil {
+	head, _ := b.Peek(headOfText)
+	if e = e.detect(head); e.isUTF8() {
 		return b, plain, nil // large reads pass the buffer by
 	}
 	return e.NewReader(b), plain, nil

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/tidemill/tidemill/logical/connector"
@@ -30,14 +31,14 @@ func Ranges(f File, c Compression, e Encoding, splitBytes int64, divisible func(
 	if f.Hash != nil {
 		splitBytes = (splitBytes + HashBlock - 1) / HashBlock * HashBlock
 	}
-	if f.Size <= splitBytes || e.dec != nil {
+	if f.Size <= splitBytes || !e.isUTF8() {
 		return whole, nil
 	}
 	head, err := readHead(f)
 	if err != nil {
 		return nil, err
 	}
-	if c.detect(f.Path, head) != CompressionNone || e.detect(head).dec != nil || !divisible(head) {
+	if c.detect(f.Path, head) != CompressionNone || !e.detect(head).isUTF8() || !divisible(head) {
 		return whole, nil
 	}
 	var ranges []Range
@@ -105,14 +106,11 @@ func EndsInNewline(f File) (bool, error) {
 	if CompressionAuto.detect(f.Path, head) != CompressionNone {
 		return true, nil
 	}
-	tail := make([]byte, min(2, f.Size))
+	tail := make([]byte, min(4, f.Size))
 	if _, err := file.ReadAt(tail, f.Size-int64(len(tail))); err != nil && err != io.EOF {
 		return false, err
 	}
-	// The last byte, or in UTF-16 little-endian the one before it.
-	last := tail[len(tail)-1]
-	if last == 0 {
-		last = tail[0]
-	}
-	return last == '\n' || last == '\r', nil
+	// The last byte, or in UTF-16 and UTF-32 little-endian the last that is not zero.
+	tail = bytes.TrimRight(tail, "\x00")
+	return bytes.HasSuffix(tail, []byte{'\n'}) || bytes.HasSuffix(tail, []byte{'\r'}), nil
 }

@@ -2,7 +2,10 @@ package codec
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -29,7 +32,8 @@ func ReadTyped(file Typed, c Columns, req connector.ScanRequest, read func(Colum
 		return nil, err
 	}
 	if c.RescuedAt() < 0 && (c.Declared || c.Evolution != EvolveIgnore) {
-		return read(c, req)
+		units, err := read(c, req)
+		return units, c.remedied(file, err)
 	}
 	d, err := newTypedDrift(file, c, req)
 	if err != nil {
@@ -44,6 +48,32 @@ func ReadTyped(file Typed, c Columns, req connector.ScanRequest, read func(Colum
 		units[i] = &typedUnit{u, d}
 	}
 	return units, err
+}
+
+// remedied is err, which says what can be done if it is that of a column whose type in the
+// file does not fit.
+func (c *Columns) remedied(file Typed, err error) error {
+	var bad *connector.RecordError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	have := slices.IndexFunc(file.Fields, func(f arrow.Field) bool { return strings.EqualFold(f.Name, bad.Column) })
+	want, _ := columnar.Lookup(c.Schema, bad.Column)
+	if have < 0 || want < 0 || file.Fields[have].Type != nil && CanFit(file.Fields[have].Type, c.Schema.Field(want).Type) == nil {
+		return err
+	}
+	with := *bad
+	switch t := file.Fields[have].Type; {
+	case t == nil && c.Declared:
+		with.Reason += "; leave the column out of the declared ones"
+	case t == nil:
+		with.Reason += "; make it null with schema_evolution = 'ignore'"
+	case c.Declared:
+		with.Reason += fmt.Sprintf("; declare the column %s, or keep such values as JSON with schema_evolution = 'rescue'", columnar.TypeName(t))
+	default:
+		with.Reason += "; declare the column as it is in all files, or make it null where it differs with schema_evolution = 'ignore', or keep it as JSON with 'rescue'"
+	}
+	return &with
 }
 
 // checkTyped fails where another column is an error, also within a STRUCT.

@@ -96,6 +96,8 @@ func TestRead(t *testing.T) {
 		{name: "a new column ignored", schema: "a:bigint", text: "a,b\n1,2\n", scan: codectest.Scan{Evolution: codec.EvolveIgnore}, want: "1"},
 		{name: "latin1", schema: "a:varchar", text: "a\n\xe9\n", opts: Options{Encoding: encoding(t, "latin1")}, want: "é"},
 		{name: "windows-1252", schema: "a:varchar", text: "a\n\x80\n", opts: Options{Encoding: encoding(t, "cp1252")}, want: "€"},
+		{name: "not in windows-1252", schema: "a:varchar  b:bigint", text: "a,b\nx\x81,1\ny,2\n", opts: Options{Encoding: encoding(t, "cp1252")}, want: "∅|1;y|2"},
+		{name: "half a pair in utf-16", schema: "a:varchar  b:bigint", text: "\xff\xfea\x00,\x00b\x00\n\x00\x00\xd8,\x001\x00", want: "∅|1"},
 		{name: "utf-16", schema: "a:varchar  b:bigint", text: "\xff\xfea\x00,\x00b\x00\n\x00\xac\x20,\x001\x00", want: "€|1"},
 		{name: "formats", schema: "t:timestamp  d:date", text: "t,d\n31.12.2023 23:59:58,01/02/24\n",
 			opts: Options{TimestampFormat: "dd.MM.yyyy HH:mm:ss[.SSS]", DateFormat: "%m/%d/%y"}, want: "2023-12-31 23:59:58|2024-01-02"},
@@ -273,6 +275,7 @@ func TestInfer(t *testing.T) {
 		{name: "same names", header: "false", files: []string{"a,A\n"}, want: "_c0 VARCHAR, _c1 VARCHAR"},
 		{name: "stated header with gaps", header: "true", opts: Options{Header: HeaderYes}, files: []string{"a,,a\n1,2,3\n"}, want: "a0 BIGINT, _c1 BIGINT, a2 BIGINT"},
 		{name: "over files", header: "true", files: []string{"", "a,b\n", "a,b\n1,2\n", "a,b\n1.5,2\n"}, want: "a DOUBLE, b BIGINT"},
+		{name: "behind files without records", header: "true", files: append(slices.Repeat([]string{"a,b\n", "\n\r\n"}, 20), "a,b\n1,2024-01-01\n"), want: "a BIGINT, b DATE"},
 		{name: "union", header: "true", opts: Options{UnionByName: true}, files: []string{"a,b\n1,2\n", "c,a\nx,2\n"}, want: "a BIGINT, b BIGINT, c VARCHAR"},
 		{name: "nan", header: "true", files: []string{"a,b\nNaN,NaN\n1.5,x\n"}, want: "a DOUBLE, b VARCHAR"},
 		{name: "date and time", header: "true", files: []string{"a\n2024-01-01\n2024-01-01 10:00:00+02:00\n"}, want: "a TIMESTAMP"},
@@ -299,6 +302,10 @@ func TestInfer(t *testing.T) {
 				t.Errorf("pinned %v", got.Pinned)
 			}
 		})
+	}
+	if _, _, err := newFormat(t, Options{}).Infer(context.Background(), []codec.File{codectest.File(t, "l.csv", []byte("a,caf\xe9\n1,2\n"))}); err == nil ||
+		err.Error() != `l.csv:1: the name of column 2, "caf\xe9", is not valid UTF-8; set encoding` {
+		t.Errorf("a name that is no text: %v", err)
 	}
 	if _, ok, err := newFormat(t, Options{}).Infer(context.Background(), []codec.File{codectest.File(t, "e.csv", nil)}); ok || err != nil {
 		t.Errorf("an empty file: %v, %v", ok, err)
@@ -327,6 +334,13 @@ func TestOptions(t *testing.T) {
 		var bad *connector.OptionError
 		if !errors.As(err, &bad) {
 			t.Errorf("%s = %q: %v", key, value, err)
+		}
+	}
+	for _, key := range []string{"delimiter", "date_format", "timestamp_format", "corrupt_column", "encoding"} {
+		_, err := ParseOptions(map[string]string{key: ""})
+		var bad *connector.OptionError
+		if !errors.As(err, &bad) || bad.Key != key {
+			t.Errorf("%s = nothing: %v", key, err)
 		}
 	}
 	if _, err := ParseOptions(map[string]string{"delimeter": ","}); err == nil || !strings.Contains(err.Error(), "delimiter") {
@@ -426,6 +440,46 @@ func TestOtherType(t *testing.T) {
 				if (err != nil) != want || want && !strings.HasPrefix(err.Error(), "x.csv: column a: none of its values") {
 					t.Errorf("%q, %d bytes, columns %v: %v", c.text, split, columns, err)
 				}
+			}
+		}
+	}
+}
+
+// A field that all records of a file without a header have beyond the columns is a column;
+// one that some have makes those malformed.
+func TestLongerRecords(t *testing.T) {
+	t.Parallel()
+	schema := columnartest.Schema(t, "a:bigint  b:varchar")
+	for _, c := range []struct {
+		text, want string
+		declared   bool
+		evolution  codec.Evolution
+		bad        int64
+		unknown    bool
+	}{
+		{text: "1,x,9\n2,\"y\",8,7\n", unknown: true},
+		{text: "1,x,9\n2,\"y\",8,7\n", evolution: codec.EvolveAdd, unknown: true},
+		{text: "1,x,9\n2,y\n3,z,8\n", want: "1|x;2|y;3|z", bad: 2},
+		{text: "1,x,9\n2,y,8\n", declared: true, want: "1|x;2|y", bad: 2},
+		{text: "1,x,9\n2,y\n", evolution: codec.EvolveIgnore, want: "1|x;2|y"},
+		{text: "1,x,9\n2,y\n", declared: true, evolution: codec.EvolveIgnore, want: "1|x;2|y", bad: 1},
+		{text: "1\n2\n3,x\n", want: "1|∅;2|∅;3|x", bad: 2},
+		{text: "1\n2\n3,x\n", evolution: codec.EvolveAdd, want: "1|∅;2|∅;3|x"},
+		{text: "1,x\n2\n", evolution: codec.EvolveAdd, want: "1|x;2|∅", bad: 1},
+	} {
+		for i, way := range waysToRead(len(c.text)) {
+			stats := &connector.ScanStats{}
+			way.Declared, way.Evolution, way.Stats = c.declared, c.evolution, stats
+			rows, err := codectest.Read(t, newFormat(t, Options{Header: HeaderNo}), codectest.File(t, "x.csv", []byte(c.text)), schema, way)
+			if c.unknown {
+				if err == nil || !strings.HasPrefix(err.Error(), "x.csv: column _c2: ") {
+					t.Errorf("%q, %d: %v", c.text, i, err)
+				}
+				continue
+			}
+			if got := strings.Join(rows, ";"); err != nil || got != c.want || stats.MalformedRows.Load() != c.bad {
+				t.Errorf("%q, %+v: %q, %v, %d malformed", c.text, way, got, err, stats.MalformedRows.Load())
+				break
 			}
 		}
 	}

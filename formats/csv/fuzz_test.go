@@ -67,8 +67,8 @@ func FuzzRead(f *testing.F) {
 			}
 			return rows
 		}
-		whole := read(codectest.Scan{})
-		divided := read(codectest.Scan{SplitBytes: split%64 + 1, Backwards: variant%2 == 1, BatchRows: int(variant % 3)})
+		whole := read(codectest.Scan{Declared: true})
+		divided := read(codectest.Scan{Declared: true, SplitBytes: split%64 + 1, Backwards: variant%2 == 1, BatchRows: int(variant % 3)})
 		if !slices.Equal(whole, divided) {
 			t.Fatalf("whole %q, divided %q", whole, divided)
 		}
@@ -102,12 +102,12 @@ func TestRandomTexts(t *testing.T) {
 		}
 		f := newFormat(t, o)
 		file := codectest.File(t, "x.csv", text)
-		whole, err := codectest.Read(t, f, file, columns, codectest.Scan{})
+		whole, err := codectest.Read(t, f, file, columns, codectest.Scan{Declared: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 4 {
-			s := codectest.Scan{SplitBytes: int64(4 + r.IntN(20)), Backwards: r.IntN(2) == 0, BatchRows: r.IntN(4)}
+			s := codectest.Scan{Declared: true, SplitBytes: int64(4 + r.IntN(20)), Backwards: r.IntN(2) == 0, BatchRows: r.IntN(4)}
 			divided, err := codectest.Read(t, f, file, columns, s)
 			if err != nil || !slices.Equal(whole, divided) {
 				t.Fatalf("%q, %+v:\n%q\n%q %v", text, s, whole, divided, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
@@ -65,7 +66,7 @@ func columnNames(header []string) []string {
 	taken := map[string]bool{}
 	for i, name := range header {
 		if name == "" {
-			name = "_c" + strconv.Itoa(i)
+			name = numberedName(i)
 		} else if count[strings.ToLower(name)] > 1 {
 			name += strconv.Itoa(i)
 		}
@@ -77,6 +78,19 @@ func columnNames(header []string) []string {
 	}
 	return names
 }
+
+// checkNames sees that the names in a header are text.
+func checkNames(file string, header []string) error {
+	for i, name := range header {
+		if !utf8.ValidString(name) {
+			return &connector.RecordError{File: file, Line: 1, Reason: fmt.Sprintf("the name of column %d, %q, is not valid UTF-8; set encoding", i+1, name)}
+		}
+	}
+	return nil
+}
+
+// numberedName is the name of a field that has none.
+func numberedName(i int) string { return "_c" + strconv.Itoa(i) }
 
 // numberedNames are the names of n columns without a header.
 func numberedNames(n int) []string { return columnNames(make([]string, n)) }
@@ -101,6 +115,8 @@ type layout struct {
 	names     []string // that the header gives the fields
 	fields    int      // fields of a record
 	field     []int    // of each column of the source: its field, -1 if the file has none
+	// first is how many fields the first record of a file without a header has.
+	first int
 }
 
 // match finds the columns in the first record of a file; nil is a file without one.
@@ -117,7 +133,7 @@ func (sc *scan) match(first []string) (*layout, error) {
 		for f, c := range sc.content {
 			l.field[c] = f
 		}
-		l.fields = max(len(sc.content), 1)
+		l.fields, l.first = max(len(sc.content), 1), len(first)
 		return l, nil
 	}
 	l.fields, l.names = len(first), columnNames(first)

@@ -45,9 +45,14 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 		if file.Size == 0 {
 			continue
 		}
-		sampled++
+		before := inf.records
 		if err := inf.sample(file); err != nil {
 			return codec.Inferred{}, false, err
+		}
+		// A file without records says nothing of types, and must not take the place of one
+		// that does.
+		if inf.records > before {
+			sampled++
 		}
 	}
 	if inf.names == nil {
@@ -97,6 +102,11 @@ func (inf *inference) sample(file codec.File) error {
 		inf.header = HeaderNo
 		if looksLikeHeader(rules, first) {
 			inf.header = HeaderYes
+		}
+	}
+	if inf.header == HeaderYes {
+		if err := checkNames(file.Path, first); err != nil {
+			return err
 		}
 	}
 	columns, ok := inf.place(first)

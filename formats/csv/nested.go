@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/formats/codec/cells"
 	"github.com/tidemill/tidemill/formats/json"
 )
@@ -21,6 +22,9 @@ func (sc *scan) newColumn(dt arrow.DataType) (column, error) {
 	values, err := json.NewValues(sc.req.Mem, dt, sc.opts.Location)
 	if err != nil {
 		return nil, err
+	}
+	if sc.rescues {
+		values.Rescue()
 	}
 	return &nested{values: values, rules: sc.rules}, nil
 }
@@ -44,6 +48,17 @@ func (c *nested) Append(buf []byte, list []cells.Cell) (bad []int32) {
 		}
 	}
 	return c.bad
+}
+
+// rescue adds to x what the column did not take of a cell.
+func (c *nested) rescue(x *codec.Rescued, name string, buf []byte, cell cells.Cell) {
+	c.text, _ = c.rules.AppendText(c.text[:0], buf, cell)
+	switch rest, isJSON := c.values.Rest(c.text); {
+	case !isJSON:
+		x.AddText(name, c.text)
+	case rest != nil:
+		x.Add(name, func(dst []byte) []byte { return append(dst, rest...) })
+	}
 }
 
 func (c *nested) Truncate(n int)       { c.values.Truncate(n) }

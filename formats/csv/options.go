@@ -64,7 +64,7 @@ func (o *Options) keys() []connector.Key {
 	var multiline bool // quoted line ends are always read
 	return []connector.Key{
 		connector.FuncKey("header", "auto, true or false", o.setHeader),
-		connector.TextKey("delimiter", &o.Delimiter),
+		connector.FilledKey("delimiter", &o.Delimiter),
 		connector.FuncKey("quote", "a character", func(s string) error {
 			o.Quote, o.NoQuote = s, s == ""
 			return nil
@@ -74,10 +74,10 @@ func (o *Options) keys() []connector.Key {
 		connector.TextKey("thousands", &o.Thousands),
 		connector.TextKey("null_value", &o.NullValue),
 		codec.EncodingKey(&o.Encoding),
-		connector.TextKey("timestamp_format", &o.TimestampFormat),
-		connector.TextKey("date_format", &o.DateFormat),
+		connector.FilledKey("timestamp_format", &o.TimestampFormat),
+		connector.FilledKey("date_format", &o.DateFormat),
 		codec.ModeKey(&o.Mode),
-		connector.TextKey("corrupt_column", &o.CorruptColumn),
+		connector.FilledKey("corrupt_column", &o.CorruptColumn),
 		connector.BoolKey("multiline", &multiline),
 		codec.CompressionKey(&o.Compression),
 		codec.LevelKey(&o.CompressionLevel),

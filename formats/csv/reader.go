@@ -106,7 +106,8 @@ type reader struct {
 	out     []*target // of wanted, in order; nil: the rescued column
 	corrupt *target
 	rest    *rest // nil unless the rescued column is wanted
-	rows    int   // in the batch being filled
+	layout  *layout
+	rows    int // in the batch being filled
 	// headerEnd is the offset of the text behind the file's first record.
 	headerEnd int64
 	failed    error
@@ -144,6 +145,7 @@ func (r *reader) start(u *unit) error {
 	if err != nil {
 		return err
 	}
+	r.layout = l
 	if err := r.aim(l); err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (r *reader) own(u *unit) []byte {
 // firstRecord is the text of the file's first record; nil if there is none.
 func (r *reader) firstRecord(u *unit) ([]string, error) {
 	s := r.s
-	if r.opts.Header == HeaderNo {
+	if r.opts.Header == HeaderNo && !r.mayDiffer() {
 		s.start[0] = s.pos // what the record says does not matter
 		return []string{}, nil
 	}
@@ -314,6 +316,9 @@ func (r *reader) textBytes() int {
 // fill appends the records of the chunk to the batch.
 func (r *reader) fill() error {
 	r.markNulls()
+	if !r.layout.hasHeader {
+		r.settleCounts()
+	}
 	buf := r.in.Buf()
 	for _, t := range r.targets {
 		if t == r.corrupt {

@@ -10,6 +10,7 @@ type rest struct {
 	column  *codec.Rescued
 	unknown []field  // of the header, that are no columns
 	misfits []misfit // of the chunk
+	longer  []int32  // records of the chunk that have fields behind those of the columns
 }
 
 // field is one of the header, with the slot of its cells.
@@ -55,7 +56,11 @@ func (x *rest) fill(r *reader, buf []byte) {
 	for _, m := range x.misfits {
 		of[m.row] = append(of[m.row], m.t)
 	}
-	x.misfits = x.misfits[:0]
+	longer := make([]bool, r.s.rows)
+	for _, row := range x.longer {
+		longer[row] = true
+	}
+	x.misfits, x.longer = x.misfits[:0], x.longer[:0]
 	var text []byte
 	for i := range r.s.rows {
 		if dropped[i] {
@@ -66,11 +71,22 @@ func (x *rest) fill(r *reader, buf []byte) {
 			x.column.AddText(name, text)
 		}
 		for _, t := range of[i] {
-			add(t.name, r.s.slot(t.slot)[i])
+			if c, ok := t.column.(*nested); ok {
+				c.rescue(x.column, t.name, buf, r.s.slot(t.slot)[i])
+			} else {
+				add(t.name, r.s.slot(t.slot)[i])
+			}
 		}
 		for _, f := range x.unknown {
 			if cell := r.s.slot(f.slot)[i]; !r.isNull(buf, cell) {
 				add(f.name, cell)
+			}
+		}
+		if longer[i] {
+			for f, cell := range r.s.fieldsOf(i) {
+				if f >= r.s.fields && !r.isNull(buf, cell) {
+					add(numberedName(f), cell)
+				}
 			}
 		}
 		x.column.Append(x.column.Row())

@@ -30,8 +30,12 @@ const (
 	pinStarting  = "starting_files" // in the log: the entry says what to begin after
 )
 
-// sampleFiles is how many files inference looks at.
-const sampleFiles = 16
+const (
+	// sampleFiles is how many files with records inference looks at.
+	sampleFiles = 16
+	// triedFiles is how many it opens to find them: some hold blank lines or a header only.
+	triedFiles = 256
+)
 
 // opened is what tables and sources have in common: what the path means and how its
 // files are read.
@@ -221,6 +225,8 @@ func (o *opened) noFiles() error {
 			why = "it is the output of a query that has no rows yet"
 		case root.patterns == nil:
 			why = "the folder holds no data file"
+		case wantsHidden(root.patterns):
+			why += "; what begins with _ or . is matched only where the whole name is written"
 		}
 	}
 	return &connector.NoFilesError{Path: o.options.Path, Why: why}
@@ -383,11 +389,12 @@ func (o *opened) hasFormatPins() bool {
 // infer takes a sample.
 func (o *opened) infer(ctx context.Context, files []foundFile) (codec.Inferred, bool, error) {
 	var sample []codec.File
+	typed := o.spec.RowCount != nil // such a file tells its columns, whatever it holds
 	for _, f := range files {
-		if len(sample) == sampleFiles {
+		if len(sample) == triedFiles || typed && len(sample) == sampleFiles {
 			break
 		}
-		if f.Size > 0 || o.spec.RowCount != nil {
+		if f.Size > 0 || typed {
 			sample = append(sample, codec.File{FS: o.env.FS, FileIdentity: f.FileIdentity})
 		}
 	}

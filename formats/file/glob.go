@@ -115,14 +115,19 @@ func matchElement(elem, name string) (bool, error) {
 	if elem == anyDepth {
 		return true, nil
 	}
-	if isHidden(name) && (elem == "" || elem[0] != name[0]) {
-		// What begins with . or _ is matched only by a pattern that says so.
-		if _, err := matchText(elem, ""); err != nil {
-			return false, err
-		}
-		return false, nil
+	if isHidden(name) && hasMeta(elem) {
+		// Hidden is what begins with . or _: it is not data, unless its whole name is written.
+		return false, validate(elem)
 	}
 	return matchText(elem, name)
+}
+
+// wantsHidden says whether a pattern seems to be meant for hidden names, which it never
+// matches.
+func wantsHidden(patterns []pattern) bool {
+	return slices.ContainsFunc(patterns, func(p pattern) bool {
+		return slices.ContainsFunc(p, func(elem string) bool { return isHidden(elem) && hasMeta(elem) })
+	})
 }
 
 func isHidden(name string) bool {

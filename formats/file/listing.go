@@ -272,7 +272,7 @@ func (l *lister) entry(d *dirVisit, e fs.DirEntry, state *dirState, v visitor, f
 		info, err := l.fs.Stat(full)
 		if err != nil {
 			state.restart = true // its target may come without a change here
-			if isAbsent(err) {
+			if isAbsent(err) || errors.Is(err, syscall.ELOOP) {
 				l.warn(full, "%s is a link to nothing and is skipped", full)
 				return found, nil
 			}

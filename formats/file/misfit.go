@@ -33,12 +33,19 @@ func (l *layout) unknownFolder(f foundFile, found []folderValue) *connector.Reco
 		return nil
 	}
 	for _, v := range found {
-		if !slices.ContainsFunc(l.schema.Fields(), func(c arrow.Field) bool { return strings.EqualFold(c.Name, v.key) }) {
+		if !l.takesFolder(v, found) {
 			return &connector.RecordError{File: f.Path, Column: v.key, Reason: "the source had no such folders when its columns were found; declare its columns, " +
 				"or leave this one out with schema_evolution = 'ignore'"}
 		}
 	}
 	return nil
+}
+
+// takesFolder says whether a column has the name of a folder, be it in another case: then of
+// two such folders it is that of one.
+func (l *layout) takesFolder(v folderValue, found []folderValue) bool {
+	return l.isColumn(v.key) || !hasTwin(found, v) &&
+		slices.ContainsFunc(l.schema.Fields(), func(c arrow.Field) bool { return strings.EqualFold(c.Name, v.key) })
 }
 
 // driftFails says whether a file that has other columns ends the query.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -70,23 +71,23 @@ func (o *ReadOptions) keys() []connector.Key {
 	ignored := func(string) error { return nil }
 	return []connector.Key{
 		connector.TextKey("path", &o.Path),
-		connector.TextKey("format", &o.Format),
+		connector.FilledKey("format", &o.Format),
 		connector.BoolKey("recursive", &o.Recursive),
 		connector.BoolKey("hive_partitioning", &o.Hive),
 		connector.EnumKey("schema_evolution", &o.Evolution, "fail", "ignore", "add", "rescue"),
-		connector.TextKey("rescued_column", &o.Rescued),
+		connector.FilledKey("rescued_column", &o.Rescued),
 		connector.IntKey("max_files_per_trigger", &o.MaxFiles, 1),
 		connector.BytesKey("max_bytes_per_trigger", &o.MaxBytes),
 		connector.BoolKey("latest_first", &o.LatestFirst),
-		connector.DurationKey("max_file_age", &o.MaxFileAge),
+		connector.PeriodKey("max_file_age", &o.MaxFileAge),
 		connector.DurationKey("min_file_age", &o.MinFileAge),
-		connector.TextKey("done_marker", &o.DoneMarker),
+		connector.FilledKey("done_marker", &o.DoneMarker),
 		connector.EnumKey("starting_files", &o.Starting, "all", "new"),
 		connector.EnumKey("changed_files", &o.Changed, "error", "ignore", "reread"),
 		connector.EnumKey("same_content", &o.Same, "read", "skip"),
 		connector.EnumKey("clean_source", &o.Clean, "off", "archive", "delete"),
-		connector.TextKey("archive_dir", &o.ArchiveDir),
-		connector.DurationKey("rescan_every", &o.RescanEvery),
+		connector.FilledKey("archive_dir", &o.ArchiveDir),
+		connector.PeriodKey("rescan_every", &o.RescanEvery),
 		connector.FuncKey("idle_after", "a duration", ignored),
 		connector.FuncKey("max_future", "a duration", ignored),
 		connector.FuncKey("connector", "a connector", ignored),
@@ -119,10 +120,11 @@ func (o *ReadOptions) validate() error {
 		return wrong("archive_dir", "it needs clean_source = 'archive'")
 	case o.Rescued != "" && o.Evolution != codec.EvolveRescue:
 		return wrong("rescued_column", "it needs schema_evolution = 'rescue'")
-	case o.RescanEvery == 0:
-		return wrong("rescan_every", "it must be longer than nothing")
-	case strings.Contains(o.DoneMarker, "/") || strings.Count(o.DoneMarker, "*") > 1:
+	case !isMarker(o.DoneMarker):
 		return wrong("done_marker", "it is the name of a file, such as _SUCCESS, or a pattern for each file, such as *.done")
+	}
+	if err := cmp.Or(connector.CheckLocal("path", o.Path), connector.CheckLocal("archive_dir", o.ArchiveDir)); err != nil {
+		return err
 	}
 	o.Path = cleanPath(o.Path)
 	if o.ArchiveDir != "" {
@@ -133,6 +135,12 @@ func (o *ReadOptions) validate() error {
 			Reason: "it lies within path, so what is archived would be read again; choose a directory elsewhere, or one whose name begins with _"}
 	}
 	return nil
+}
+
+// isMarker says whether a done_marker can be the name of a file, or a pattern for one beside
+// each; "" is none.
+func isMarker(s string) bool {
+	return !strings.Contains(s, "/") && strings.Count(s, "*") <= 1 && !slices.Contains([]string{"*", ".", ".."}, s)
 }
 
 // wouldRead says whether a directory lies where the source looks for files.
@@ -156,7 +164,7 @@ type WriteOptions struct {
 func (o *WriteOptions) keys() []connector.Key {
 	keys := []connector.Key{
 		connector.TextKey("path", &o.Path),
-		connector.TextKey("format", &o.Format),
+		connector.FilledKey("format", &o.Format),
 		connector.ListKey("partition_by", &o.PartitionBy),
 		connector.BytesKey("target_file_size", &o.TargetFileSize),
 	}
@@ -178,6 +186,9 @@ func decodeWrite(options map[string]string) (o WriteOptions, rest map[string]str
 		return o, nil, &connector.OptionError{Key: "path", Reason: "it is missing: name the output directory"}
 	case strings.ContainsRune(o.Path, 0):
 		return o, nil, &connector.OptionError{Key: "path", Reason: "it holds a NUL byte"}
+	}
+	if err := connector.CheckLocal("path", o.Path); err != nil {
+		return o, nil, err
 	}
 	o.Path = cleanPath(o.Path)
 	return o, rest, nil

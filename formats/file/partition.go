@@ -102,8 +102,18 @@ func appendEscaped(dst []byte, s []byte) []byte {
 	return dst
 }
 
+// appendFolderText writes a value that is not null as a part of a folder name. A text that
+// reads as null does is told apart by escaping its first character.
+func appendFolderText(dst []byte, s []byte) []byte {
+	if string(s) == nullFolder {
+		return append(append(dst, "%5F"...), s[1:]...)
+	}
+	return appendEscaped(dst, s)
+}
+
 // inferFolders finds the columns that the folders of files make, in order of first
-// sight, each with the type that fits all values: BIGINT, DATE, or VARCHAR.
+// sight, each with the type that fits all values: BIGINT, DATE, or VARCHAR. Names that
+// differ in case are one column, unless a path has both.
 func inferFolders(files []foundFile) []arrow.Field {
 	type column struct {
 		name             string
@@ -111,8 +121,12 @@ func inferFolders(files []foundFile) []arrow.Field {
 	}
 	var columns []column
 	for _, f := range files {
-		for _, v := range folderValues(f.rel) {
+		values := folderValues(f.rel)
+		for _, v := range values {
 			i := slices.IndexFunc(columns, func(c column) bool { return c.name == v.key })
+			if i < 0 && !hasTwin(values, v) {
+				i = slices.IndexFunc(columns, func(c column) bool { return strings.EqualFold(c.name, v.key) })
+			}
 			if i < 0 {
 				i = len(columns)
 				columns = append(columns, column{name: v.key, bigint: true, dt: true})
@@ -138,6 +152,11 @@ func inferFolders(files []foundFile) []arrow.Field {
 		fields[i] = columnar.Field(c.name, dt)
 	}
 	return fields
+}
+
+// hasTwin says whether a path has another folder of a name that differs in case alone.
+func hasTwin(values []folderValue, v folderValue) bool {
+	return slices.ContainsFunc(values, func(o folderValue) bool { return o.key != v.key && strings.EqualFold(o.key, v.key) })
 }
 
 // isPlainInt accepts what is written back the same: no leading zeros, no plus sign.
@@ -285,7 +304,7 @@ func (p *splitter) split(b arrow.RecordBatch) error {
 				name = append(name, nullFolder...)
 			} else {
 				value = columnar.AppendValue(value[:0], c, row, p.loc)
-				name = appendEscaped(name, value)
+				name = appendFolderText(name, value)
 			}
 			if len(name)-at > maxFolderName {
 				return fmt.Errorf("column %s: the value %.60q… is too long for the name of a folder", b.ColumnName(p.columns[i]), value)

@@ -162,7 +162,7 @@ func (s *Source) rewritten(f foundFile, r *seenRecord) error {
 	case ChangedError:
 		was := f.FileIdentity
 		was.Size, was.ModTime = r.size, r.mtime
-		return &connector.FileChangedError{Path: f.Path, Was: was, Read: true}
+		return &connector.FileChangedError{Path: f.Path, Was: was, Read: !r.skipped, Skipped: r.skipped}
 	case ChangedReread:
 		s.enqueue(f)
 	}
@@ -544,7 +544,7 @@ func (s *Source) put(e plannedEntry) error {
 		return err
 	}
 	for i, rec := range e.recs {
-		s.seen.logNow(rec, id)
+		s.seen.logNow(rec, id, e.skipped != nil && e.skipped(i))
 		s.newest = max(s.newest, s.seen.rec(int(rec)).mtime)
 		if e.hash != nil {
 			s.contents[e.hash(i)] = true

@@ -197,24 +197,27 @@ func beyond(req *connector.ScanRequest, n int) (any, numbers bool) {
 // folderValue is the value a file's folders give a column; ok is false if it comes
 // from the content.
 func (l *layout) folderValue(name string, found []folderValue) (v folderValue, ok bool) {
-	exact := slices.IndexFunc(found, func(v folderValue) bool { return v.key == name })
-	if exact < 0 {
-		exact = slices.IndexFunc(found, func(v folderValue) bool { return strings.EqualFold(v.key, name) })
+	at := slices.IndexFunc(found, func(v folderValue) bool { return v.key == name })
+	if at < 0 {
+		at = slices.IndexFunc(found, func(v folderValue) bool { return strings.EqualFold(v.key, name) && !l.isColumn(v.key) })
 	}
 	if l.declared {
-		if exact < 0 {
+		if at < 0 {
 			return folderValue{}, false
 		}
-		return found[exact], true
+		return found[at], true
 	}
 	if !slices.Contains(l.folders, name) {
 		return folderValue{}, false
 	}
-	if exact < 0 {
+	if at < 0 {
 		return folderValue{null: true}, true
 	}
-	return found[exact], true
+	return found[at], true
 }
+
+// isColumn says whether a column has exactly this name.
+func (l *layout) isColumn(name string) bool { return len(l.schema.FieldIndices(name)) > 0 }
 
 // heap is where the few constants of folder names live; they need no release.
 var heap = memory.NewGoAllocator()

@@ -54,6 +54,7 @@ type seenRecord struct {
 	at      uint16 // in the piece
 	nameLen uint16
 	state   seenState
+	skipped bool // the entry passes it over: it was never read
 }
 
 // seenState is how far a file has come.
@@ -187,7 +188,7 @@ func (s *seenSet) grow() {
 
 // put notes that a log entry names the file. One that waits to be read again goes on
 // waiting.
-func (s *seenSet) put(f foundFile, entry int64) {
+func (s *seenSet) put(f loggedFile, entry int64) {
 	rec := s.make(f.rel)
 	r := s.rec(rec)
 	to := r
@@ -198,7 +199,7 @@ func (s *seenSet) put(f foundFile, entry int64) {
 		s.leave(r)
 		s.logged++
 	}
-	to.size, to.mtime, to.number, to.state = f.Size, f.ModTime, entry, stateLogged
+	to.size, to.mtime, to.number, to.state, to.skipped = f.Size, f.ModTime, entry, stateLogged, f.skipped
 	if to != r {
 		s.before[uint32(rec)] = *to
 	}
@@ -284,11 +285,11 @@ func (s *seenSet) logBytes(recs []uint32) int {
 }
 
 // logNow says that an entry names a file that waited.
-func (s *seenSet) logNow(rec uint32, entry int64) {
+func (s *seenSet) logNow(rec uint32, entry int64, skipped bool) {
 	r := s.rec(int(rec))
 	s.leave(r)
 	delete(s.before, rec)
-	r.number, r.state = entry, stateLogged
+	r.number, r.state, r.skipped = entry, stateLogged, skipped
 	s.logged++
 }
 

@@ -191,7 +191,7 @@ func (s *Source) missing(id int64) error {
 
 // remember notes that an entry names the file.
 func (s *Source) remember(id int64, f loggedFile) {
-	s.seen.put(f.foundFile, id)
+	s.seen.put(f, id)
 	s.newest = max(s.newest, f.ModTime)
 	if s.contents != nil && f.hash != "" {
 		s.contents[f.hash] = true

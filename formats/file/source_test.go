@@ -899,7 +899,7 @@ func testSeenSet(t *testing.T, s *seenSet) {
 		f := &foundFile{rel, connector.FileIdentity{Size: rnd.Int64N(9), ModTime: rnd.Int64N(9)}}
 		switch op := rnd.IntN(4); {
 		case op == 0:
-			s.put(*f, 7)
+			s.put(loggedFile{foundFile: *f}, 7)
 			k.logged = f
 		case op == 1 && k.queued == nil:
 			s.queue(*f, 8)
@@ -908,7 +908,7 @@ func testSeenSet(t *testing.T, s *seenSet) {
 			s.unqueue(uint32(rec))
 			k.queued = nil
 		case op == 3 && k.queued != nil:
-			s.logNow(uint32(rec), 7)
+			s.logNow(uint32(rec), 7, false)
 			k = knownFile{logged: k.queued}
 		}
 		want[rel] = k
@@ -1017,7 +1017,7 @@ func BenchmarkSeenSet(b *testing.B) {
 	var dirs, names []string
 	for i := range 1 << 20 {
 		dirs, names = append(dirs, fmt.Sprintf("year=2024/day=%d/", i%365)), append(names, fmt.Sprintf("part-%08d.csv", i))
-		s.put(foundFile{rel: dirs[i] + names[i]}, int64(i))
+		s.put(loggedFile{foundFile: foundFile{rel: dirs[i] + names[i]}}, int64(i))
 	}
 	i := 0
 	for b.Loop() {

@@ -18,8 +18,8 @@ type survey struct {
 
 // surveyed is the first files of one format.
 type surveyed struct {
-	first   []foundFile // whatever they hold
-	filled  []foundFile // with something in them
+	first   firstFiles // whatever they hold
+	filled  firstFiles // with something in them
 	folders map[string]foundFile
 }
 
@@ -29,7 +29,7 @@ func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
 	err := p.o.lister.list(ctx, visitor{found: s.found})
 	var files []foundFile
 	for _, g := range s.groups {
-		files = slices.Concat(files, g.first, g.filled)
+		files = slices.Concat(files, g.first.sorted(), g.filled.sorted())
 		for _, f := range g.folders {
 			files = append(files, f)
 		}
@@ -47,12 +47,12 @@ func (s *survey) found(f foundFile) error {
 	}
 	g := s.groups[name]
 	if g == nil {
-		g = &surveyed{folders: map[string]foundFile{}}
+		g = &surveyed{first: firstFiles{most: sampleFiles}, filled: firstFiles{most: triedFiles}, folders: map[string]foundFile{}}
 		s.groups[name] = g
 	}
-	g.first = keepFirst(g.first, f)
+	g.first.add(f)
 	if f.Size > 0 {
-		g.filled = keepFirst(g.filled, f)
+		g.filled.add(f)
 	}
 	dir := path.Dir(f.rel)
 	if old, known := g.folders[dir]; strings.Contains(dir, "=") && (!known || compareFiles(f, old) < 0) {
@@ -61,12 +61,25 @@ func (s *survey) found(f foundFile) error {
 	return nil
 }
 
-// keepFirst keeps the first sampleFiles files of those it was given, in order.
-func keepFirst(first []foundFile, f foundFile) []foundFile {
-	if len(first) == sampleFiles && compareFiles(f, first[sampleFiles-1]) > 0 {
-		return first
+// firstFiles keeps the first files, in order, of those it is given.
+type firstFiles struct {
+	most int
+	// files are up to twice as many as are kept; the first most are sorted once cut is set.
+	files []foundFile
+	cut   bool
+}
+
+func (k *firstFiles) add(f foundFile) {
+	if k.cut && compareFiles(f, k.files[k.most-1]) > 0 {
+		return
 	}
-	at, _ := slices.BinarySearchFunc(first, f, compareFiles)
-	first = slices.Insert(first, at, f)
-	return first[:min(len(first), sampleFiles)]
+	if k.files = append(k.files, f); len(k.files) == 2*k.most {
+		k.files, k.cut = k.sorted(), true
+	}
+}
+
+// sorted is what is kept.
+func (k *firstFiles) sorted() []foundFile {
+	slices.SortFunc(k.files, compareFiles)
+	return k.files[:min(len(k.files), k.most)]
 }

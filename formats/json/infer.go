@@ -44,10 +44,12 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 		if file.Size == 0 {
 			continue
 		}
-		sampled++
 		n, err := f.sample(file, root, left)
 		if err != nil {
 			return codec.Inferred{}, false, err
+		}
+		if n > 0 { // a file without records must not take the place of one that has some
+			sampled++
 		}
 		left -= n
 	}

@@ -170,7 +170,7 @@ func TestFail(t *testing.T) {
 		"{\"id\":1}\n\n{\"id\":2,\"l\":[{},{\"x\":1.5}]}\n": "m.json:3: column l.element.x: 1.5 is no BIGINT",
 		"{\"id\":1}\n{\"id\":2\n":                           "m.json:2: the record is not JSON: ",
 		"{\"id\":1}\n{\"l\":7}\n":                           "m.json:2: column l: the value is no ARRAY<STRUCT<x BIGINT>>",
-		"[{\"id\":1},\n{\"id\":2}":                          "m.json:2: the record is not",
+		"[{\"id\":1},\n{\"id\":2}":                          "m.json:2: the array is not closed before the file ends",
 	} {
 		for _, split := range []int64{0, 8} {
 			_, err := codectest.Read(t, newFormat(t, Options{Mode: codec.Fail}), codectest.File(t, "m.json", []byte(text)), schema, codectest.Scan{SplitBytes: split, Columns: []int{0}})
@@ -299,5 +299,47 @@ func TestManyRecords(t *testing.T) {
 				t.Fatalf("row %d is %.20q", i, row)
 			}
 		}
+	}
+}
+
+// Each fault of a record has words of its own, which say what to do where something can be.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	schema := columnartest.Schema(t, "a:varchar  t:timestamp")
+	for text, want := range map[string]string{
+		`{"a":"x\ud800y"}`:               `x.json:1: column a: "x\ud800y" holds half of a surrogate pair, which is no character`,
+		`{"t":1700000000}`:               `x.json:1: column t: 1700000000 is a number, no TIMESTAMP; declare it BIGINT and compute the time, t AS to_timestamp(seconds)`,
+		`{"t":true}`:                     `x.json:1: column t: true is no TIMESTAMP`,
+		"{\n\"a\":1}":                    `x.json:1: the record is not JSON: the line ends within it; objects over several lines need multiline = true`,
+		"[{\"a\":\"x\"},\n{\"a\":":       `x.json:2: the record is not JSON: the file ends within it`,
+		"[{\"a\":\"x\"},\n{\"a\":\"y\"}": `x.json:2: the array is not closed before the file ends`,
+		"[{\"a\":\"x\"}]\n{\"a\":\"y\"}": `x.json:2: something follows the end of the array`,
+		`[{"a":"x"} {"a":"y"}]`:          `x.json:1: there is no comma between two elements of the array`,
+		`[{"a":"x"},7]`:                  `x.json:1: the record is not an object`,
+	} {
+		for _, mode := range []codec.Mode{codec.Permissive, codec.Drop, codec.Fail} {
+			stats := &connector.ScanStats{}
+			_, err := codectest.Read(t, newFormat(t, Options{Mode: mode}), codectest.File(t, "x.json", []byte(text)), schema, codectest.Scan{Stats: stats, Declared: true})
+			if mode != codec.Fail && err == nil && len(stats.Samples()) > 0 {
+				err = &stats.Samples()[0]
+			}
+			if err == nil || err.Error() != want {
+				t.Errorf("%q, mode %d: %v", text, mode, err)
+			}
+		}
+	}
+}
+
+// TestInferBehindEmpty: files without records, however many, leave their place to others.
+func TestInferBehindEmpty(t *testing.T) {
+	t.Parallel()
+	var files []codec.File
+	for i := range 40 {
+		files = append(files, codectest.File(t, fmt.Sprintf("%02d.json", i), []byte([]string{"\n", "[]", " \n \n"}[i%3])))
+	}
+	files = append(files, codectest.File(t, "z.json", []byte(`{"a":1}`)))
+	got, ok, err := newFormat(t, Options{}).Infer(t.Context(), files)
+	if err != nil || !ok || columnar.SchemaString(got.Schema) != "a BIGINT" {
+		t.Errorf("%v, %v, %v", got.Schema, ok, err)
 	}
 }

@@ -315,14 +315,18 @@ func (s *scanner) findKey(n *node, p int) (k int32, end int, ok bool) {
 	if !ok {
 		return noKey, close, false
 	}
-	name := s.buf[p+1 : close]
+	from := p + 1
+	name := s.buf[from:close]
 	if p = s.blanks(close + 1); s.buf[p] != ':' {
 		return noKey, p, false
 	}
 	if hasEscape {
-		name, ok = jsonRules.AppendText(s.scratch[:0], s.buf, cells.Escaped(close-len(name), close))
-		if s.scratch = name; !ok {
-			return noKey, p + 1, true // a lone surrogate names no column
+		name, ok = jsonRules.AppendText(s.scratch[:0], s.buf, cells.Escaped(from, close))
+		if s.scratch = name; !ok { // a lone surrogate names no column
+			if n.admit != nil {
+				n.admit(string(s.buf[from:close]))
+			}
+			return noKey, p + 1, true
 		}
 	}
 	k, ok = n.index[string(name)]

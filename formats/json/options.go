@@ -35,10 +35,10 @@ func (o *Options) keys() []connector.Key {
 	return []connector.Key{
 		connector.BoolKey("multiline", &o.Multiline),
 		codec.EncodingKey(&o.Encoding),
-		connector.TextKey("timestamp_format", &o.TimestampFormat),
-		connector.TextKey("date_format", &o.DateFormat),
+		connector.FilledKey("timestamp_format", &o.TimestampFormat),
+		connector.FilledKey("date_format", &o.DateFormat),
 		codec.ModeKey(&o.Mode),
-		connector.TextKey("corrupt_column", &o.CorruptColumn),
+		connector.FilledKey("corrupt_column", &o.CorruptColumn),
 		codec.CompressionKey(&o.Compression),
 		codec.LevelKey(&o.CompressionLevel),
 		connector.BoolKey("union_by_name", &byName),

@@ -116,12 +116,14 @@ type reader struct {
 	failed error
 }
 
-// problem is what is wrong with a record: it is no JSON, or node holds a value of
-// another kind in its row at.
+// problem is what is wrong with a record: it is no JSON, in the words of fault or, if
+// that is empty, of the strict decoder; or node holds a value of another kind in its row
+// at.
 type problem struct {
-	row  int32
-	node *node
-	at   int32
+	row   int32
+	node  *node
+	at    int32
+	fault string
 }
 
 // plant makes the tree of the columns that are read.
@@ -316,7 +318,11 @@ func (r *reader) cut(most int) error {
 			r.start = append(r.start, p)
 			r.end = append(r.end, end)
 		default:
-			if r.later = r.malformed(p, end); r.later != nil {
+			fault := ""
+			if isBad {
+				fault = r.rec.fault
+			}
+			if r.later = r.malformed(p, end, fault); r.later != nil {
 				return nil
 			}
 		}
@@ -326,8 +332,8 @@ func (r *reader) cut(most int) error {
 
 // malformed does what the mode says about the record [start, end), which is no JSON
 // object.
-func (r *reader) malformed(start, end int) error {
-	describe := func() connector.RecordError { return r.describeRecord(start, end) }
+func (r *reader) malformed(start, end int, fault string) error {
+	describe := func() connector.RecordError { return r.describeRecord(start, end, fault) }
 	switch r.opts.Mode {
 	case codec.Fail:
 		e := describe()
@@ -337,7 +343,7 @@ func (r *reader) malformed(start, end int) error {
 		codec.CountMalformed(r.req.Stats, r.in, start, end, describe)
 		return nil
 	}
-	r.problems = append(r.problems, problem{row: int32(len(r.start))})
+	r.problems = append(r.problems, problem{row: int32(len(r.start)), fault: fault})
 	r.root.appendNothing(rowNull)
 	r.start = append(r.start, start)
 	r.end = append(r.end, end)
@@ -400,7 +406,7 @@ func (r *reader) report(n *node, row int32) {
 		r.odd = append(r.odd, n.rootRow(row))
 		return
 	}
-	r.problems = append(r.problems, problem{n.rootRow(row), n, row})
+	r.problems = append(r.problems, problem{row: n.rootRow(row), node: n, at: row})
 }
 
 // handleProblems does what the mode says; it returns how many records remain.
@@ -488,7 +494,7 @@ func plainText(text []byte) {
 // describe says what is wrong with a record of the chunk, without the line.
 func (r *reader) describe(p problem) connector.RecordError {
 	if p.node == nil {
-		return r.describeRecord(r.start[p.row], r.end[p.row])
+		return r.describeRecord(r.start[p.row], r.end[p.row], p.fault)
 	}
 	e := connector.RecordError{File: r.file.Path, Column: p.node.path()}
 	if p.node.kind == leaf {
@@ -499,17 +505,26 @@ func (r *reader) describe(p problem) connector.RecordError {
 	return e
 }
 
-// describeRecord says why a text is no record, in the words of the strict decoder and
-// without the line.
-func (r *reader) describeRecord(start, end int) connector.RecordError {
+// describeRecord says why a text is no record, in the words of fault or of the strict
+// decoder, and without the line.
+func (r *reader) describeRecord(start, end int, fault string) connector.RecordError {
 	e := connector.RecordError{File: r.file.Path, Reason: "the record is not an object"}
-	if err := strict(r.rec.buf[start:end]); err != nil {
-		var syntax *jsontext.SyntacticError
-		e.Reason = "the record is not JSON"
-		if errors.As(err, &syntax) {
-			e.Reason = fmt.Sprintf("the record is not JSON: %v", syntax.Err)
-		}
-		e.Err = err
+	if fault != "" {
+		e.Reason = fault
+		return e
+	}
+	if e.Err = strict(r.rec.buf[start:end]); e.Err == nil {
+		return e
+	}
+	var syntax *jsontext.SyntacticError
+	switch e.Reason = "the record is not JSON"; {
+	case !errors.As(e.Err, &syntax):
+	case syntax.Err != io.ErrUnexpectedEOF:
+		e.Reason += fmt.Sprintf(": %v", syntax.Err)
+	case !r.rec.multiline:
+		e.Reason += ": the line ends within it; objects over several lines need multiline = true"
+	case end-start < maxBroken:
+		e.Reason += ": the file ends within it"
 	}
 	return e
 }

@@ -26,7 +26,15 @@ type records struct {
 	stop int
 	pos  int
 	done bool
+	// fault is what is wrong where next found something else than a record.
+	fault string
 }
+
+const (
+	notClosed  = "the array is not closed before the file ends"
+	behindEnd  = "something follows the end of the array"
+	notDivided = "there is no comma between two elements of the array"
+)
 
 type expectation uint8
 
@@ -120,14 +128,22 @@ func (r *records) next(held bool) (p int, isBad bool, err error) {
 		case p == r.stop:
 			r.done = true
 			if r.open {
-				return p, true, nil // the array is not closed
+				r.fault = notClosed
+				return p, true, nil
 			}
 		case r.lineStart && r.lineOf(p) > r.in.Limit():
 			// A line belongs to the range it begins in, or right behind.
 			r.done = true
 		case r.inArray && !r.punctuation(p):
 			r.depth = 0
-			return p, !r.open || r.expect == separatorOrEnd, nil
+			r.fault = ""
+			switch {
+			case !r.open:
+				r.fault = behindEnd
+			case r.expect == separatorOrEnd:
+				r.fault = notDivided
+			}
+			return p, r.fault != "", nil
 		case !r.inArray:
 			r.depth = 0
 			return p, false, nil

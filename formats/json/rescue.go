@@ -23,18 +23,26 @@ func (r *reader) rescue() {
 		odd[p.row] = p.node != nil
 		dropped[p.row] = r.opts.Mode == codec.Drop
 	}
+	left := &leftover{scanner: &r.rec.scanner, root: r.root, isElsewhere: r.columns.IsElsewhere}
 	for i, p := range r.start {
 		if dropped[i] {
 			continue
 		}
 		if odd[i] {
 			r.rec.depth = 0
-			r.unplaced(r.root, p, func(key string, rest []byte) {
+			left.unplaced(r.root, p, func(key string, rest []byte) {
 				r.rescued.Add(key, func(dst []byte) []byte { return append(dst, rest...) })
 			})
 		}
 		r.rescued.Append(r.rescued.Row())
 	}
+}
+
+// leftover finds what the nodes of a tree do not take of a text that was scanned before.
+type leftover struct {
+	*scanner
+	root        *node
+	isElsewhere func(name string) bool // of members of the root: they are no columns of the text
 }
 
 // member is one of an object.
@@ -44,13 +52,13 @@ type member struct {
 }
 
 // membersAt are the members of the object at p; of a doubled key the last.
-func (r *reader) membersAt(p int) []member {
+func (l *leftover) membersAt(p int) []member {
 	var list []member
-	r.rec.members(p, func(from, to, p int) (int, bool) {
-		end, ok := r.rec.skip(p)
-		name, plain := jsonRules.AppendText(nil, r.rec.buf, keyCell(r.rec.buf, from, to, true))
+	l.members(p, func(from, to, p int) (int, bool) {
+		end, ok := l.skip(p)
+		name, plain := jsonRules.AppendText(nil, l.buf, keyCell(l.buf, from, to, true))
 		if !plain {
-			name = r.rec.buf[from:to]
+			name = l.buf[from:to]
 		}
 		m := member{string(name), p, end}
 		if i := slices.IndexFunc(list, func(o member) bool { return o.name == m.name }); i >= 0 {
@@ -65,16 +73,16 @@ func (r *reader) membersAt(p int) []member {
 
 // unplaced calls found with the JSON of what the children of n do not take of each member
 // of the object at p.
-func (r *reader) unplaced(n *node, p int, found func(key string, rest []byte)) {
-	for _, m := range r.membersAt(p) {
+func (l *leftover) unplaced(n *node, p int, found func(key string, rest []byte)) {
+	for _, m := range l.membersAt(p) {
 		k, known := n.index[m.name]
 		var rest []byte
 		switch {
-		case r.rec.buf[m.from] == 'n': // null, wherever it belongs
-		case !known && !(n == r.root && r.columns.IsElsewhere(m.name)):
-			rest = r.raw(m.from, m.to)
+		case l.buf[m.from] == 'n': // null, wherever it belongs
+		case !known && !(n == l.root && l.isElsewhere(m.name)):
+			rest = l.raw(m.from, m.to)
 		case known && n.keys[k].node != nil:
-			rest = r.rest(n.keys[k].node, m.from, m.to)
+			rest = l.rest(n.keys[k].node, m.from, m.to)
 		}
 		if rest != nil {
 			found(m.name, rest)
@@ -83,8 +91,8 @@ func (r *reader) unplaced(n *node, p int, found func(key string, rest []byte)) {
 }
 
 // raw is the text of a value.
-func (r *reader) raw(from, to int) []byte {
-	text := r.rec.buf[from:to]
+func (l *leftover) raw(from, to int) []byte {
+	text := l.buf[from:to]
 	if !utf8.Valid(text) {
 		text = slices.Clone(text)
 		plainText(text)
@@ -94,35 +102,35 @@ func (r *reader) raw(from, to int) []byte {
 
 // rest is the JSON of what n does not take of the value [from, to): of an object the
 // members in question, of a list or map all of it, nil if n takes all.
-func (r *reader) rest(n *node, from, to int) []byte {
-	switch c := r.rec.buf[from]; {
+func (l *leftover) rest(n *node, from, to int) []byte {
+	switch c := l.buf[from]; {
 	case c == 'n':
 		return nil
 	case n.kind == leaf:
-		if cell, _, _ := r.rec.cell(from); n.takes(r.rec.buf, cell) {
+		if cell, _, _ := l.cell(from); n.takes(l.buf, cell) {
 			return nil
 		}
 	case n.kind == object && c == '{':
-		return r.restOfObject(n, from)
+		return l.restOfObject(n, from)
 	case n.kind == list && c == '[':
 		whole := true
-		r.rec.elements(from, func(p int) (int, bool) {
-			end, ok := r.rec.skip(p)
-			whole = whole && r.rest(n.children[0], p, end) == nil
+		l.elements(from, func(p int) (int, bool) {
+			end, ok := l.skip(p)
+			whole = whole && l.rest(n.children[0], p, end) == nil
 			return end, ok
 		})
 		if whole {
 			return nil
 		}
-	case n.kind == mapping && c == '{' && r.mapTakes(n, from):
+	case n.kind == mapping && c == '{' && l.mapTakes(n, from):
 		return nil
 	}
-	return r.raw(from, to)
+	return l.raw(from, to)
 }
 
-func (r *reader) restOfObject(n *node, p int) []byte {
+func (l *leftover) restOfObject(n *node, p int) []byte {
 	var out []byte
-	r.unplaced(n, p, func(key string, rest []byte) {
+	l.unplaced(n, p, func(key string, rest []byte) {
 		out = append(out, "{,"[min(len(out), 1)])
 		out = append(columnar.AppendJSONString(out, key), ':')
 		out = append(out, rest...)
@@ -134,13 +142,13 @@ func (r *reader) restOfObject(n *node, p int) []byte {
 }
 
 // mapTakes says whether a map takes all of the object at p.
-func (r *reader) mapTakes(n *node, p int) bool {
+func (l *leftover) mapTakes(n *node, p int) bool {
 	keys := n.children[0]
 	text := keys.dt.ID() == arrow.STRING
 	takes := true
-	r.rec.members(p, func(from, to, p int) (int, bool) {
-		end, ok := r.rec.skip(p)
-		takes = takes && keys.takes(r.rec.buf, keyCell(r.rec.buf, from, to, text)) && r.rest(n.children[1], p, end) == nil
+	l.members(p, func(from, to, p int) (int, bool) {
+		end, ok := l.skip(p)
+		takes = takes && keys.takes(l.buf, keyCell(l.buf, from, to, text)) && l.rest(n.children[1], p, end) == nil
 		return end, ok
 	})
 	return takes

@@ -58,6 +58,7 @@ func (p *chunkPages) close() {
 // the next page is read.
 type dataPage struct {
 	values   int // with nulls, and empty lists
+	nulls    int // of them by the header, -1 where it does not say
 	encoding format.Encoding
 	rep, def levels
 	data     []byte // the encoded values; padding bytes may be read after them
@@ -130,8 +131,7 @@ func (p *chunkPages) fill(n int) error {
 	}
 	size := have + int(more)
 	if cap(p.buf) < size+padding {
-		// Usually the first of the chunk: a window and the end of a page.
-		grown := make([]byte, size, max(size, p.window+p.window/4)+padding)
+		grown := make([]byte, size, max(size, p.bufferSize())+padding)
 		copy(grown, p.buf[p.pos:])
 		p.buf = grown
 	} else {
@@ -142,6 +142,16 @@ func (p *chunkPages) fill(n int) error {
 	return readFull(p.file, p.buf[have:], next)
 }
 
+// bufferSize is how much to make room for: a window and the end of a page, or a small chunk as
+// a whole. The buffer is handed to other chunks, so that there are few sizes.
+func (p *chunkPages) bufferSize() int {
+	window := p.window + p.window/4
+	if chunk := p.meta.TotalCompressedSize; 0 < chunk && chunk < int64(window) {
+		return min(window, 1<<bits.Len64(uint64(chunk)))
+	}
+	return window
+}
+
 func (p *chunkPages) advance(n int) {
 	p.pos += n
 	p.at += int64(n)
@@ -150,6 +160,19 @@ func (p *chunkPages) advance(n int) {
 // plainDictionary is what older writers call both the encoding of a dictionary and
 // that of the codes.
 const plainDictionary = format.Encoding(2)
+
+// unstated is the most bytes by which writers state the length of a chunk too short: some
+// left out the header of its dictionary.
+const unstated = 100
+
+// checkEncoding refuses the encodings of newer writers, all of which list what a chunk has,
+// where it is not listed.
+func (p *chunkPages) checkEncoding(e format.Encoding) error {
+	if e >= format.DeltaBinaryPacked && e != format.RLEDictionary && len(p.meta.Encoding) > 0 && !slices.Contains(p.meta.Encoding, e) {
+		return fmt.Errorf("a page is encoded as %s, which the footer does not list", e)
+	}
+	return nil
+}
 
 // maxHeader is the most bytes a page header may have; statistics in it can be long.
 const maxHeader = 16 << 20
@@ -244,6 +267,9 @@ func (p *chunkPages) inflate(src []byte, size int, reuse bool) ([]byte, error) {
 // on the way. At the end of the chunk it returns io.EOF.
 func (p *chunkPages) next(page *dataPage, dictionary func(data []byte, n int) error) error {
 	for p.left > 0 {
+		if p.at >= chunkStart(p.meta)+p.meta.TotalCompressedSize+unstated {
+			return errors.New("its pages end before its values do")
+		}
 		if err := p.readHeader(); err != nil {
 			return err
 		}
@@ -354,7 +380,7 @@ func (p *chunkPages) pageV1(page *dataPage, b []byte) error {
 	if err != nil {
 		return err
 	}
-	*page = dataPage{values: int(h.V.NumValues), encoding: h.V.Encoding}
+	*page = dataPage{values: int(h.V.NumValues), nulls: -1, encoding: h.V.Encoding}
 	if page.rep, data, err = levelsV1(data, h.V.RepetitionLevelEncoding, p.leaf.rep, page.values); err != nil {
 		return err
 	}
@@ -394,7 +420,7 @@ func (p *chunkPages) pageV2(page *dataPage, b []byte) error {
 		int64(v.RepetitionLevelsByteLength)+int64(v.DefinitionLevelsByteLength) > int64(len(b)) {
 		return errors.New("a data page has no proper header")
 	}
-	*page = dataPage{values: int(v.NumValues), encoding: v.Encoding}
+	*page = dataPage{values: int(v.NumValues), nulls: int(v.NumNulls), encoding: v.Encoding}
 	rep, def := int(v.RepetitionLevelsByteLength), int(v.DefinitionLevelsByteLength)
 	if p.leaf.rep > 0 {
 		page.rep = levels{max: p.leaf.rep, stream: newHybrid(b[:rep], uint(bits.Len(uint(p.leaf.rep))))}

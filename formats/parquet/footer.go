@@ -154,6 +154,9 @@ func (m *fileMeta) checkRowGroups() error {
 			}
 		}
 	}
+	if total != m.footer.NumRows {
+		return fmt.Errorf("damaged Parquet file: its row groups have %d rows, by the footer %d", total, m.footer.NumRows)
+	}
 	return nil
 }
 

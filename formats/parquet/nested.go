@@ -111,7 +111,6 @@ func (l *nestedLeaf) takeEntries(k int, reps []byte) error {
 		}
 	}
 	l.reps = append(l.reps, reps...)
-	l.left -= k
 	if above := byte(l.leaf.above); above > 0 {
 		// Entries of empty and null lists are no slots of what is in them.
 		l.slots = l.slots[:0]
@@ -122,10 +121,15 @@ func (l *nestedLeaf) takeEntries(k int, reps []byte) error {
 		}
 		def = l.slots
 	}
-	if len(def) == 0 {
-		return nil
+	if len(def) > 0 {
+		if err := l.appendLevels(def); err != nil {
+			return err
+		}
 	}
-	return l.appendLevels(def)
+	if l.left -= k; l.left == 0 {
+		return l.endPage()
+	}
+	return nil
 }
 
 // assemble makes the array of a plan from the levels and arrays of its leaves.

@@ -205,6 +205,19 @@ func (r *columnReader) skip(n int64, batch int) error {
 	return nil
 }
 
+// end checks, after the last row of the row group, that nothing is left.
+func (r *columnReader) end() error {
+	if r.leaf != nil {
+		return r.leaf.endChunk()
+	}
+	for _, n := range r.nested {
+		if err := n.endChunk(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // read makes the array of the next n rows.
 func (r *columnReader) read(n int) (arrow.Array, error) {
 	switch {

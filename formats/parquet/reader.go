@@ -116,6 +116,12 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		return nil, r.fail(err)
 	}
 	r.row += int64(n)
+	if r.row == r.plan.meta.footer.RowGroups[r.current].NumRows {
+		if err := r.endGroup(); err != nil {
+			b.Release()
+			return nil, r.fail(err)
+		}
+	}
 	if r.ranges[0].from = r.row; r.row == r.ranges[0].to {
 		r.ranges = r.ranges[1:]
 	}
@@ -223,6 +229,16 @@ func (r *groupReader) readBatch(n int) (arrow.RecordBatch, error) {
 		columns = append(columns, r.pathColumn(n))
 	}
 	return array.NewRecordBatch(r.schemaOf(columns), columns, int64(n)), nil
+}
+
+// endGroup checks that no column has more rows than the row group.
+func (r *groupReader) endGroup() error {
+	for i, c := range r.columns {
+		if err := c.end(); err != nil {
+			return r.columnError(r.plan.columns[i], err)
+		}
+	}
+	return nil
 }
 
 func (r *groupReader) readColumn(c *columnReader, n int) (a arrow.Array, err error) {

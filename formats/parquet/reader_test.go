@@ -173,9 +173,9 @@ func TestWanted(t *testing.T) {
 		{field("none", columnar.ListOf(columnar.Int64)), "(null) (null)"},
 		{field("p", arrow.StructOf(field("NAME", columnar.String), field("more", columnar.Float64))), `{"NAME":"n","more":null} (null)`},
 		{field("p", arrow.StructOf(field("more", columnar.Float64))), `{"more":null} (null)`},
-		{field("a", columnar.Int16), "a: column a: it is INTEGER in the file, which does not fit SMALLINT"},
-		{field("s", columnar.Int64), "a: column s: it is VARCHAR in the file, which does not fit BIGINT"},
-		{field("l", columnar.Int64), "a: column l: it is ARRAY<INTEGER> in the file, wanted is BIGINT"},
+		{field("a", columnar.Int16), "a: column a: it is INTEGER in the file, which does not fit SMALLINT; declare the column INTEGER, or keep such values as JSON with schema_evolution = 'rescue'"},
+		{field("s", columnar.Int64), "a: column s: it is VARCHAR in the file, which does not fit BIGINT; declare the column VARCHAR, or keep such values as JSON with schema_evolution = 'rescue'"},
+		{field("l", columnar.Int64), "a: column l: it is ARRAY<INTEGER> in the file, wanted is BIGINT; declare the column ARRAY<INTEGER>, or keep such values as JSON with schema_evolution = 'rescue'"},
 	} {
 		f, _ := New(Options{})
 		got, err := scan(t, f, []codec.File{file}, columnar.NewSchema(c.want), connector.ScanRequest{Mem: columnartest.Mem(t)})

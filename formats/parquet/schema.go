@@ -285,7 +285,7 @@ func (m *fileMeta) schema() (*arrow.Schema, error) {
 	var fields []arrow.Field
 	for _, c := range m.root.children {
 		if c.err != nil {
-			return nil, &recordColumnError{c.name, c.err}
+			return nil, &recordColumnError{c.name, fmt.Errorf("%w; declare the columns you want", c.err)}
 		}
 		fields = append(fields, columnar.Field(c.name, c.typ))
 	}

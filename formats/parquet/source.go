@@ -10,8 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/parquet-go/parquet-go/encoding"
-	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -34,6 +32,7 @@ type leafReader struct {
 	pages   *chunkPages
 	page    dataPage
 	left    int // levels left in the page
+	read    int // values of it that were read
 	vector  vector
 	stored  int // width of a stored value, 0 if they vary
 	convert converter
@@ -84,13 +83,48 @@ func (r *leafReader) nextPage() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.left = r.page.values
+	r.left, r.read = r.page.values, 0
 	return true, r.openValues()
+}
+
+// errLong says that what a page or chunk has is more than it says.
+var errLong = errors.New("a page has more values than its header says")
+
+// endPage checks, after the last level of a page, that it had just the values that its
+// levels and its header speak of: damage that makes them differ would shift all others.
+func (r *leafReader) endPage() error {
+	if nulls := r.page.nulls; nulls >= 0 && r.page.values-r.read != nulls {
+		return fmt.Errorf("a page has %d nulls, by its header %d", r.page.values-r.read, nulls)
+	}
+	long := false
+	switch r.form {
+	case formFixed, formTexts:
+		long = len(r.data) > 0
+	case formDense:
+		long = len(r.offsets) > 1
+	case formBits:
+		long = (r.bit+7)/8 < len(r.data)
+	}
+	if long {
+		return errLong
+	}
+	return nil
+}
+
+// endChunk checks that no page is left after the last row.
+func (r *leafReader) endChunk() error {
+	if r.left > 0 || r.pages.left > 0 {
+		return errors.New("its pages have more rows than the row group")
+	}
+	return nil
 }
 
 // openValues prepares to decode the values of the page.
 func (r *leafReader) openValues() error {
 	p := &r.page
+	if err := r.pages.checkEncoding(p.encoding); err != nil {
+		return err
+	}
 	switch p.encoding {
 	case format.Plain:
 		r.data = p.data
@@ -141,56 +175,51 @@ func (r *leafReader) openSplit() error {
 	return nil
 }
 
-// maxDelta bounds the values of a delta-encoded page, whose size says little about
-// their number.
-const maxDelta = 1 << 26
-
 // openDelta decodes the whole page.
 func (r *leafReader) openDelta() (err error) {
-	if err := checkDelta(r.page.data, r.page.values); err != nil {
-		return err
-	}
+	page, physical := &r.page, r.leaf.physical
 	switch {
-	case r.page.encoding == format.DeltaBinaryPacked && r.leaf.physical == format.Int32:
-		var out []int32
-		out, err = new(delta.BinaryPackedEncoding).DecodeInt32(arrow.Int32Traits.CastFromBytes(r.scratch), r.page.data)
-		r.form, r.scratch = formFixed, arrow.Int32Traits.CastToBytes(out)
-	case r.page.encoding == format.DeltaBinaryPacked && r.leaf.physical == format.Int64:
-		var out []int64
-		out, err = new(delta.BinaryPackedEncoding).DecodeInt64(arrow.Int64Traits.CastFromBytes(r.scratch), r.page.data)
-		r.form, r.scratch = formFixed, arrow.Int64Traits.CastToBytes(out)
-	case r.page.encoding == format.DeltaByteArray && r.leaf.physical == format.FixedLenByteArray:
-		r.form = formFixed
-		r.scratch, err = new(delta.ByteArrayEncoding).DecodeFixedLenByteArray(r.scratch, r.page.data, r.stored)
-	case r.leaf.physical == format.ByteArray && r.page.encoding != format.DeltaBinaryPacked:
-		var e encoding.Encoding = new(delta.LengthByteArrayEncoding)
-		if r.page.encoding == format.DeltaByteArray {
-			e = new(delta.ByteArrayEncoding)
-		}
+	case page.encoding == format.DeltaBinaryPacked && physical == format.Int32:
+		err = openDeltas(r, arrow.Int32Traits.CastFromBytes(r.scratch), arrow.Int32Traits.CastToBytes)
+	case page.encoding == format.DeltaBinaryPacked && physical == format.Int64:
+		err = openDeltas(r, arrow.Int64Traits.CastFromBytes(r.scratch), arrow.Int64Traits.CastToBytes)
+	case page.encoding == format.DeltaByteArray && physical == format.FixedLenByteArray:
+		err = r.openPrefixedFixed()
+	case page.encoding == format.DeltaByteArray && physical == format.ByteArray:
 		r.form = formDense
-		r.scratch, r.offsets, err = e.DecodeByteArray(r.scratch, r.page.data, r.offsets)
-		return err
+		r.scratch, r.offsets, err = readPrefixedTexts(r.scratch, page.data, r.offsets, page.values)
+	case page.encoding == format.DeltaLengthByteArray && physical == format.ByteArray:
+		r.form = formDense
+		r.scratch, r.offsets, err = readDeltaTexts(r.scratch, page.data, r.offsets, page.values)
 	default:
-		return fmt.Errorf("values of type %s are encoded as %s", r.leaf.physical, r.page.encoding)
+		return fmt.Errorf("values of type %s are encoded as %s", physical, page.encoding)
 	}
-	r.data = r.scratch
 	return err
 }
 
-// checkDelta refuses a page whose header claims more values than the page has,
-// before memory is allocated for them.
-func checkDelta(data []byte, values int) error {
-	at := 0
-	for i := range 3 { // block size, mini blocks in it, values
-		v, n := binary.Uvarint(data[at:])
-		if n <= 0 {
-			return errShort
-		}
-		at += n
-		if i == 2 && (v > uint64(values) || v > maxDelta) {
-			return fmt.Errorf("a page of %d values claims to hold %d", values, v)
+func openDeltas[T int32 | int64](r *leafReader, dst []T, toBytes func([]T) []byte) error {
+	values, rest, err := readDeltas(dst, r.page.data, r.page.values)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return errLong
+	}
+	r.form, r.scratch = formFixed, toBytes(values)
+	r.data = r.scratch
+	return nil
+}
+
+func (r *leafReader) openPrefixedFixed() (err error) {
+	if r.scratch, r.offsets, err = readPrefixedTexts(r.scratch, r.page.data, r.offsets, r.page.values); err != nil {
+		return err
+	}
+	for i, at := range r.offsets {
+		if int(at) != i*r.stored {
+			return errDamaged
 		}
 	}
+	r.form, r.data = formFixed, r.scratch
 	return nil
 }
 
@@ -200,6 +229,7 @@ func (r *leafReader) appendValues(k int) error {
 	if k == 0 {
 		return nil
 	}
+	r.read += k
 	switch {
 	case r.form == formCodes:
 		return r.appendCodes(k)
@@ -301,7 +331,11 @@ func (r *leafReader) readRows(n int) error {
 		if err := r.readSlots(k); err != nil {
 			return err
 		}
-		r.left -= k
+		if r.left -= k; r.left == 0 {
+			if err := r.endPage(); err != nil {
+				return err
+			}
+		}
 		n -= k
 	}
 	return nil
@@ -368,7 +402,12 @@ func (r *leafReader) sliceRows(n int) (arrow.Array, error) {
 	}
 	defer buf.Release()
 	r.page.def.stream, r.data = levels, r.data[size:]
-	r.left -= n
+	r.read += n
+	if r.left -= n; r.left == 0 {
+		if err := r.endPage(); err != nil {
+			return nil, err
+		}
+	}
 	data := array.NewData(r.vector.typ, n, []*memory.Buffer{nil, buf}, nil, 0, 0)
 	defer data.Release()
 	return array.MakeFromData(data), nil

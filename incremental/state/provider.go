@@ -80,6 +80,10 @@ func (p *Provider) Open(ctx context.Context, spec Spec, state checkpoint.Operato
 	return s, nil
 }
 
+// Live is the Store of an operator that is in memory, at whatever version, nil for none: of
+// one that is being committed, Open gives the same Store afterwards, if all goes well.
+func (p *Provider) Live(operator string) *Store { return p.stores[operator] }
+
 // Look opens a Store between batches, to be read only: the next Open of that version is
 // handed the same Store.
 func (p *Provider) Look(ctx context.Context, spec Spec, state checkpoint.OperatorState) (*Store, error) {

@@ -191,8 +191,9 @@ type Instance struct {
 	updateNanos, removeNanos           atomic.Int64
 	commitTime                         time.Duration
 
-	lateKeeper *lateKeeper // nil: late rows are not kept
-	kept       []*LateRows // of each LateFilter
+	gate       chan struct{} // closed once the state may be used; nil: from the start
+	lateKeeper *lateKeeper   // nil: late rows are not kept
+	kept       []*LateRows   // of each LateFilter
 }
 
 // Metrics are the counters of one batch.

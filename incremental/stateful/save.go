@@ -81,7 +81,7 @@ func (p *StateStoreSave) Open(ctx context.Context, ec *physical.ExecContext, _ i
 	}
 	shared := &saveShared{plan: p, ec: ec}
 	readers := make([]columnar.Reader, len(shards))
-	for i, in := range inputs {
+	for i, in := range p.inst.behindGate(inputs) {
 		readers[i] = &saveReader{shared: shared, input: in, shard: shards[i], env: ec.Env()}
 	}
 	return readers, nil
@@ -170,11 +170,6 @@ func (r *saveReader) Close() error {
 // merge adds the input to the shard's groups.
 func (r *saveReader) merge(ctx context.Context) error {
 	spec := r.shared.plan.spec
-	if len(spec.Keys) == 0 {
-		if _, err := r.intern(nil, 1); err != nil {
-			return err
-		}
-	}
 	for {
 		b, err := r.input.Next(ctx)
 		if err == io.EOF {
@@ -192,6 +187,11 @@ func (r *saveReader) merge(ctx context.Context) error {
 		b.Release()
 		r.shared.plan.inst.updateNanos.Add(int64(time.Since(start)))
 		if err != nil {
+			return err
+		}
+	}
+	if len(spec.Keys) == 0 { // there is one group, also of no rows
+		if _, err := r.intern(nil, 1); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Key is one option: its name and where its text is decoded to. Make it with TextKey,
-// BoolKey, IntKey, BytesKey, DurationKey, EnumKey or ListKey.
+// FilledKey, BoolKey, IntKey, BytesKey, DurationKey, PeriodKey, EnumKey or ListKey.
 type Key struct {
 	Name string
 	// Takes says which texts are right, as messages and documentation put it.
@@ -25,6 +25,17 @@ type Key struct {
 // TextKey stores the text as it is.
 func TextKey(name string, p *string) Key {
 	return Key{Name: name, Takes: "a text", set: func(s string) error { *p = s; return nil }}
+}
+
+// FilledKey is TextKey for what cannot be nothing.
+func FilledKey(name string, p *string) Key {
+	return Key{Name: name, Takes: "a text that is not empty", set: func(s string) error {
+		if s == "" {
+			return errValue
+		}
+		*p = s
+		return nil
+	}}
 }
 
 // BoolKey takes true or false.
@@ -72,6 +83,22 @@ func DurationKey(name string, p *time.Duration) Key {
 		*p = d
 		return nil
 	}}
+}
+
+// PeriodKey takes a duration longer than nothing.
+func PeriodKey(name string, p *time.Duration) Key {
+	key := DurationKey(name, p)
+	set := key.set
+	key.set = func(s string) error {
+		if err := set(s); err != nil {
+			return err
+		}
+		if *p == 0 {
+			return fmt.Errorf("it must be longer than nothing")
+		}
+		return nil
+	}
+	return key
 }
 
 // EnumKey takes one of words, in any case; the word's position is stored.
@@ -211,11 +238,31 @@ func ParseDuration(s string) (time.Duration, error) {
 	return time.Duration(days)*day + time.Duration(v.Nanoseconds), nil
 }
 
+// CheckLocal refuses a path of an option that is an address of another kind of storage:
+// taken for a path it would be a folder of that name here.
+func CheckLocal(key, p string) error {
+	scheme, _, ok := strings.Cut(p, "://")
+	isLetter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	if !ok || scheme == "" || !isLetter(scheme[0]) || strings.EqualFold(scheme, "file") {
+		return nil
+	}
+	for _, c := range []byte(scheme) {
+		if !isLetter(c) && (c < '0' || c > '9') && !strings.ContainsRune("+-.", rune(c)) {
+			return nil
+		}
+	}
+	return &OptionError{Key: key, Value: p, HasValue: true, Reason: scheme + ":// is not on this machine, and only files are read and written; copy or mount it, and name the folder"}
+}
+
 // CleanPath tidies a path without changing what a pattern in it means: a scheme file://
 // goes, and so do ./ and doubled and final slashes. No path stays none.
 func CleanPath(p string) string {
 	if p == "" {
 		return ""
 	}
-	return path.Clean(strings.TrimPrefix(p, "file://"))
+	const scheme = "file://"
+	if len(p) >= len(scheme) && strings.EqualFold(p[:len(scheme)], scheme) {
+		p = p[len(scheme):]
+	}
+	return path.Clean(p)
 }

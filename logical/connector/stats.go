@@ -110,12 +110,19 @@ type FileChangedError struct {
 	Gone bool
 	// Read says that the file was rewritten after its rows became part of a result.
 	Read bool
+	// Skipped says that it was rewritten after it was passed over: none of its rows is part
+	// of a result.
+	Skipped bool
 }
 
 func (e *FileChangedError) Error() string {
 	if e.Read {
 		return fmt.Sprintf("input file %s was rewritten after it was read (was %d bytes); restore it, "+
 			"or set changed_files = 'ignore' or 'reread' (its rows are added again)", e.Path, e.Was.Size)
+	}
+	if e.Skipped {
+		return fmt.Sprintf("input file %s was rewritten after it was passed over (starting_files or same_content; was %d bytes); restore it, "+
+			"or set changed_files = 'ignore' or 'reread' (all its rows are read)", e.Path, e.Was.Size)
 	}
 	if e.Gone {
 		return fmt.Sprintf("input file %s vanished after it was logged (%d bytes)", e.Path, e.Was.Size)

@@ -17,8 +17,11 @@ type Resolver struct {
 	Registry *function.Registry
 	// Lookup finds a column by name.
 	Lookup func(qualifier, name string) (*Column, error)
-	// Aggregates says whether aggregate calls are allowed.
-	Aggregates bool
+	// Aggregates says whether aggregate calls are allowed, Windows whether calls of window
+	// functions are.
+	Aggregates, Windows bool
+	// Grouping types grouping(keys…); nil where there are no grouping sets.
+	Grouping func(keys []Expr) (Expr, error)
 }
 
 // Resolve types e from its leaves up. A resolved expression comes back as it is.
@@ -92,11 +95,12 @@ func (r *Resolver) resolveAll(list []Expr) ([]Expr, error) {
 
 // The names under which Terms carry what is not a registry function.
 const (
-	andName  = "\x00and"
-	orName   = "\x00or"
-	inName   = "\x00in"
-	caseName = "\x00case"
-	castName = "\x00cast"
+	andName     = "\x00and"
+	orName      = "\x00or"
+	inName      = "\x00in"
+	caseName    = "\x00case"
+	castName    = "\x00cast"
+	tryCastName = "\x00try_cast"
 )
 
 func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
@@ -111,13 +115,24 @@ func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
 		return resolveCase(args)
 	case castName:
 		return NewCast(args[0], u.Type(), false)
+	case tryCastName:
+		return NewCast(args[0], u.Type(), true)
 	}
 	if u.Window != nil {
 		return nil, fmt.Errorf("%s cannot stand here; group by it", u.Func)
 	}
+	if u.Over != nil {
+		return r.resolveOver(u, args)
+	}
+	if strings.EqualFold(u.Func, "grouping") && r.Grouping != nil {
+		return r.Grouping(args)
+	}
 	if _, ok := r.Registry.Aggregate(u.Func); !ok {
-		if u.Distinct || u.Filter != nil {
+		switch {
+		case u.Distinct || u.Filter != nil:
 			return nil, fmt.Errorf("Distinct and Filter apply to an aggregate, not to %s", u.Func)
+		case IsRowFunction(u.Func):
+			return nil, fmt.Errorf("%s is a window function and needs Over(PartitionBy(…).OrderBy(…))", u.Func)
 		}
 		return NewCall(r.Registry, u.Func, args...)
 	}
@@ -237,7 +252,7 @@ func NewCast(e Expr, dt arrow.DataType, try bool) (Expr, error) {
 func unifyTypes(where string, list []Expr) ([]Expr, error) {
 	common := list[0].Type()
 	for _, e := range list[1:] {
-		t, ok := columnar.Common(common, e.Type())
+		t, ok := columnar.Meet(common, e.Type())
 		if !ok {
 			return nil, fmt.Errorf("%s mixes %s and %s; cast one of them", where, columnar.TypeName(common), columnar.TypeName(e.Type()))
 		}

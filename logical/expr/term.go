@@ -20,8 +20,18 @@ type Term struct {
 	Expr       Expr
 	Name       string // given by As; "" otherwise
 	Descending bool
+	nulls      nullsPlace
 	err        error
 }
+
+// nullsPlace is where nulls are sorted; unsaid, first ascending and last descending.
+type nullsPlace uint8
+
+const (
+	nullsUnsaid nullsPlace = iota
+	nullsFirst
+	nullsLast
+)
 
 // Err is the first thing wrong in the term, found while it was built.
 func (t Term) Err() error { return t.err }
@@ -179,6 +189,19 @@ func (t Term) Asc() Term { t.Descending = false; return t }
 // Desc sorts descending.
 func (t Term) Desc() Term { t.Descending = true; return t }
 
+// NullsFirst and NullsLast sort nulls before or after everything else. Unsaid, they are
+// first ascending and last descending.
+func (t Term) NullsFirst() Term { t.nulls = nullsFirst; return t }
+func (t Term) NullsLast() Term  { t.nulls = nullsLast; return t }
+
+// SortsNullsFirst says whether the term sorts nulls first.
+func (t Term) SortsNullsFirst() bool {
+	if t.nulls == nullsUnsaid {
+		return !t.Descending
+	}
+	return t.nulls == nullsFirst
+}
+
 // Eq, Ne, Lt, Le, Gt and Ge compare.
 func (t Term) Eq(o Term) Term { return Func("=", t, o) }
 func (t Term) Ne(o Term) Term { return Func("<>", t, o) }
@@ -217,6 +240,14 @@ func (t Term) Like(pattern string) Term { return Func("like", t, Lit(pattern)) }
 func (t Term) Cast(dt arrow.DataType) Term {
 	return Term{Expr: &Unresolved{Func: castName, Args: []Expr{t.Expr}, To: dt}, err: t.err}
 }
+
+// TryCast converts; a value that cannot be converted becomes null.
+func (t Term) TryCast(dt arrow.DataType) Term {
+	return Term{Expr: &Unresolved{Func: tryCastName, Args: []Expr{t.Expr}, To: dt}, err: t.err}
+}
+
+// EqNull is equality for which null equals null, and nothing else does.
+func (t Term) EqNull(o Term) Term { return Func("is_not_distinct_from", t, o) }
 
 // Distinct makes an aggregate count each value once.
 func (t Term) Distinct() Term {

@@ -22,6 +22,9 @@ type Unresolved struct {
 	Filter   Expr
 	To       arrow.DataType // target of a cast
 	Window   *WindowSpec    // set for window(…) and session_window(…)
+	// Over makes it a window function; IgnoreNulls is of some of those.
+	Over        *RowWindow
+	IgnoreNulls bool
 }
 
 // Type is the target of a cast; other unresolved calls have none yet.

@@ -268,17 +268,15 @@ func (b *binder) setOp(s *ast.SetOp, outer *env) (*relation, error) {
 	if s.ByName {
 		return nil, b.unsupported(s, s.Op+" BY NAME", "", "select the columns in the same order on both sides")
 	}
-	// UnionOf finds the common types; its inputs are the sides, cast.
-	u, err := logical.UnionOf(left.node, right.node)
-	if err != nil {
-		return nil, b.wrap(s.R, fmt.Errorf("%s: %w", s.Op, err))
-	}
-	sides := u.Children()
 	kind := logical.Intersect
 	if s.Op == "EXCEPT" {
 		kind = logical.Except
 	}
-	return relationOf(&logical.SetOp{Kind: kind, All: s.All, Left: sides[0], Right: sides[1]}, ""), nil
+	node, err := logical.SetOpOf(kind, s.All, left.node, right.node)
+	if err != nil {
+		return nil, b.wrap(s.R, fmt.Errorf("%s: %w", s.Op, err))
+	}
+	return relationOf(node, ""), nil
 }
 
 // union binds a chain of UNIONs of one kind as one node.
@@ -389,7 +387,7 @@ func (b *binder) values(v *ast.Values) (*relation, error) {
 	for k := range v.Rows[0].Items {
 		common := rows[0][k].Type()
 		for i := range rows {
-			t, ok := columnar.Common(common, rows[i][k].Type())
+			t, ok := columnar.Meet(common, rows[i][k].Type())
 			if !ok {
 				return nil, b.hinted(v.Rows[i].Items[k], "cast one of them", "column %d of VALUES is %s here and %s before",
 					k+1, columnar.TypeName(rows[i][k].Type()), columnar.TypeName(common))

@@ -156,9 +156,10 @@ func (sel *selection) ordered(input logical.Node, order []expr.Order) logical.No
 		}
 		input = logical.NewSort(input, keys, 0)
 	}
-	sel.node = input
-	sel.expand()
-	return sel.node
+	if sel.grouping != nil {
+		return sel.grouping.Expand(input)
+	}
+	return input
 }
 
 // isVolatilePlan says whether computing a plan twice may give other rows.

@@ -81,7 +81,7 @@ var elsewhere = map[string]string{
 }
 
 func (e *env) unknownFunction(n *ast.Call, name string) error {
-	if _, ok := windowFunctions[name]; ok && n.Over == nil {
+	if expr.IsRowFunction(name) && n.Over == nil {
 		return e.b.hinted(n.Name, name+"(…) OVER (PARTITION BY … ORDER BY …)", "%s is a window function and needs OVER", name)
 	}
 	if hint, ok := elsewhere[name]; ok {
@@ -139,9 +139,9 @@ func (e *env) arguments(n *ast.Call, name string) ([]expr.Expr, error) {
 // callTexts calls a function; if it does not take texts, those written out are read
 // as what they look like: year('2024-01-01').
 func (e *env) callTexts(n *ast.Call, name string, args []expr.Expr) (expr.Expr, error) {
-	x, err := e.call(n, name, args...)
-	if err == nil {
-		return x, nil
+	f, _ := e.b.p.Functions.Scalar(name)
+	if sig, err := f.ResolveExact(expr.Types(args)); sig != nil || err != nil {
+		return e.call(n, name, args...)
 	}
 	for _, dt := range []arrow.DataType{columnar.Timestamp, columnar.Date, columnar.Interval} {
 		read := append([]expr.Expr(nil), args...)
@@ -158,11 +158,11 @@ func (e *env) callTexts(n *ast.Call, name string, args []expr.Expr) (expr.Expr, 
 		if !any {
 			continue
 		}
-		if x, again := e.call(n, name, read...); again == nil {
-			return x, nil
+		if sig, err := f.ResolveExact(expr.Types(read)); sig != nil && err == nil {
+			return e.call(n, name, read...)
 		}
 	}
-	return nil, err
+	return e.call(n, name, args...)
 }
 
 // aggregate binds a call of an aggregate function.

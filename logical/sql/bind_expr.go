@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
@@ -38,6 +39,7 @@ type env struct {
 	// windows says that window functions may be called.
 	windows bool
 	subs    *[]*scalar
+	sides   []logical.Node // in ON: the inputs of the join
 	// hidden are select items whose aliases cannot be seen, for advice.
 	hidden []*ast.SelectItem
 }

@@ -214,11 +214,13 @@ func (b *binder) tableName(n *ast.TableName) (*relation, error) {
 	alias := aliasName(n.Alias, name)
 	switch {
 	case entry.View != nil:
-		v, ok := entry.View.(*View)
-		if !ok {
-			return nil, fmt.Errorf("bug: a view is a %T", entry.View)
+		switch v := entry.View.(type) {
+		case *View:
+			return b.viewTable(v, n)
+		case logical.Node: // a DataFrame, which has its meaning already
+			return b.requalified(relationOf(logical.Refresh(v), ""), aliasOr(n))
 		}
-		return b.viewTable(v, n)
+		return nil, fmt.Errorf("bug: a view is a %T", entry.View)
 	case entry.Stream != nil:
 		d, ok := entry.Stream.(*Declaration)
 		if !ok {
@@ -473,6 +475,9 @@ func (b *binder) joinBehind(n *ast.Join, left *relation, outer *env) (*relation,
 			kind = logical.CrossJoin // NATURAL JOIN of tables without a common column
 		}
 		return joinSides(logical.NewJoin(kind, left.node, right.node, nil), left, right), nil
+	}
+	if hasQuery(n.On) {
+		return b.joinOnQueries(n, kind, left, right, outer)
 	}
 	on, err := b.bothSides(left, right, outer).condition(n.On, "ON")
 	if err != nil {

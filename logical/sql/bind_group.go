@@ -26,7 +26,7 @@ func (sel *selection) groupBy() error {
 }
 
 // groupItem adds the key that s is, and returns its place; a window has two.
-func (sel *selection) groupItem(s ast.Expr) (groupingSet, error) {
+func (sel *selection) groupItem(s ast.Expr) (logical.GroupingSet, error) {
 	i, ok, err := sel.position(s, "GROUP BY")
 	if err != nil {
 		return nil, err
@@ -54,9 +54,9 @@ func (sel *selection) groupItem(s ast.Expr) (groupingSet, error) {
 		return nil, sel.b.errorf(s, "values of type MAP cannot be grouped")
 	}
 	if w := e.windowOf(s, x); w != nil {
-		return groupingSet{sel.addKey(expr.Pass(w.start)), sel.addKey(expr.Pass(w.end))}, nil
+		return logical.GroupingSet{sel.addKey(expr.Pass(w.start)), sel.addKey(expr.Pass(w.end))}, nil
 	}
-	return groupingSet{sel.addKey(keyNamed(x, name))}, nil
+	return logical.GroupingSet{sel.addKey(keyNamed(x, name))}, nil
 }
 
 // keyNamed is a grouping key; a column keeps its name and ID.
@@ -112,7 +112,7 @@ func (sel *selection) warnHiddenAlias(s ast.Expr) {
 
 // completeWindows lets one bound of a window stand for both.
 func (sel *selection) completeWindows() {
-	all := make(groupingSet, len(sel.keys))
+	all := make(logical.GroupingSet, len(sel.keys))
 	for i := range all {
 		all[i] = i
 	}
@@ -221,7 +221,7 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 	case *expr.Agg:
 		return sel.aggregateColumn(n), nil
 	case *expr.Column:
-		if sel.sets != nil && n.ID == sel.setColumn.ID {
+		if sel.grouping != nil && n.ID == sel.grouping.Set.ID {
 			return n, nil
 		}
 		for _, s := range sel.subs {

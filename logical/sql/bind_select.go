@@ -32,12 +32,7 @@ type selection struct {
 	keys     []expr.Named
 	aggs     []expr.Named
 	grouped  bool
-	// With several grouping sets, outputs are the keys as the aggregate has them, and
-	// expanded those that are null in some sets, as they come into it.
-	sets      []groupingSet
-	expanded  []expr.Named
-	outputs   []expr.Named
-	setColumn *expr.Column
+	grouping *logical.Grouping // several grouping sets; nil otherwise
 }
 
 // item is one column of the select list, stars written out.
@@ -114,15 +109,20 @@ func (sel *selection) where() error {
 	if sel.s.Where == nil {
 		return nil
 	}
-	e := &env{b: sel.b, rel: sel.from, clause: "WHERE", outer: sel.outer, subs: &sel.subs, hidden: sel.s.Items}
+	return sel.filter(conjuncts(sel.s.Where, nil), "WHERE")
+}
+
+// filter puts conditions of a clause on the plan.
+func (sel *selection) filter(conds []ast.Expr, clause string) error {
+	e := &env{b: sel.b, rel: sel.from, clause: clause, outer: sel.outer, subs: &sel.subs, hidden: sel.s.Items}
 	var plain []expr.Expr
 	var joins []ast.Expr
-	for _, c := range conjuncts(sel.s.Where, nil) {
+	for _, c := range conds {
 		if isSubqueryCondition(c) {
 			joins = append(joins, c)
 			continue
 		}
-		x, err := e.condition(c, "WHERE")
+		x, err := e.condition(c, clause)
 		if err != nil {
 			return err
 		}
@@ -363,7 +363,8 @@ func (sel *selection) overRows(qualify *expr.Expr, orders []*order, on []expr.Ex
 		list = append(list, &on[i])
 	}
 	below := sel.node
-	if err := sel.overs(append(list, qualify)); err != nil {
+	var err error
+	if sel.node, err = logical.PlaceOvers(below, append(list, qualify)); err != nil {
 		return err
 	}
 	if sel.node != below && sel.unnest != nil {

@@ -79,10 +79,11 @@ func (e *env) decorrelated(n ast.Node, r *relation, can joinable) (*relation, *d
 		r.node = node
 		return r, d, nil
 	}
-	if e.rel == nil || e.rel.node == nil {
+	around := e.around(r.node)
+	if around == nil {
 		return nil, nil, err
 	}
-	if r, err = d.perElement(r, e.rel.node, err); err != nil {
+	if r, err = d.perElement(r, around, err); err != nil {
 		return nil, nil, err
 	}
 	return r, d, nil

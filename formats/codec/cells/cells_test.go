@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,4 +290,32 @@ func FuzzColumn(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A format whose letters stand where another part of a time is meant is refused, with the
+// letters of that; one that only looks odd is not.
+func TestMistakenPattern(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]string{
+		"dd.mm.yyyy":          "mm is the minute, which does not belong there; MM is the month",
+		"yyyy-mm-dd HH:mm:ss": "mm is the minute",
+		"yyyy-MM-dd HH:MM:ss": "MM is the month, which does not belong there; mm is the minute",
+		"HH:MM":               "MM is the month",
+		"HH:mm:ss mm/dd/yyyy": "mm is the minute",
+		"[dd.]mm.yyyy":        "mm is the minute",
+		"yyyy-MM-DD":          "DD is the day of the year, which does not belong there; dd is the day of the month",
+		"%d.%M.%Y":            "%M is the minute, which does not belong there; %m is the month",
+		"%Y-%m-%d %H:%m:%S":   "%m is the month",
+		"YYYY-MM-dd":          "YYYY is not known (yyyy is the year)",
+		"dd.MM.yyyy|d.m.yy":   "mm is the minute",
+	} {
+		if _, err := ParsePattern(pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+	for _, pattern := range []string{"mm:ss", "HH:mm dd/MM/yyyy", "ddMMyyyyHHmm", "yyyyMMdd HHmmss", "yyyy-DDD", "%Y-%m-%d (%j)", "MM/dd HH", "dd HH MM yyyy", "hh:mm a, d MMM", "ss mm HH dd"} {
+		if _, err := ParsePattern(pattern); err != nil {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
 }

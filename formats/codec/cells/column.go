@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -225,6 +226,10 @@ func (r *Rules) Misfit(buf []byte, cell Cell, dt arrow.DataType) string {
 		return "the field is missing"
 	}
 	text, ok := r.AppendText(nil, buf, cell)
+	if !ok { // what was decoded ends before the escape in question
+		from, to := cell.Span()
+		text = bytes.ToValidUTF8(buf[from:to], []byte("?"))
+	}
 	const most = 60
 	more := ""
 	if len(text) > most {
@@ -232,9 +237,11 @@ func (r *Rules) Misfit(buf []byte, cell Cell, dt arrow.DataType) string {
 	}
 	switch {
 	case !ok:
-		return fmt.Sprintf("%q%s holds an escape that stands for no character", text, more)
+		return fmt.Sprintf(`"%s%s" holds half of a surrogate pair, which is no character`, text, more)
 	case dt.ID() == arrow.STRING:
 		return fmt.Sprintf("%q%s is not valid UTF-8; set encoding, or declare the column BINARY", text, more)
+	case r.JSON && !cell.IsQuoted() && dt.ID() == arrow.TIMESTAMP && text[0] <= '9':
+		return fmt.Sprintf("%s%s is a number, no TIMESTAMP; declare it BIGINT and compute the time, t AS to_timestamp(seconds)", text, more)
 	case r.JSON && !cell.IsQuoted():
 		return fmt.Sprintf("%s%s is no %s", text, more, columnar.TypeName(dt))
 	}

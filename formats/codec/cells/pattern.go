@@ -83,7 +83,9 @@ func ParsePattern(text string) (*Pattern, error) {
 func parsePattern(text string) (*Pattern, error) {
 	p := &Pattern{text: text}
 	var err error
+	letters := javaLetters
 	if strings.Contains(text, "%") {
+		letters = strftimeLetters
 		p.items, err = strftimeItems(text)
 	} else {
 		var rest string
@@ -91,6 +93,9 @@ func parsePattern(text string) (*Pattern, error) {
 		if err == nil && rest != "" {
 			err = fmt.Errorf("] without [")
 		}
+	}
+	if err == nil {
+		err = mistaken(p.items, letters)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("format %q: %w", text, err)
@@ -205,7 +210,7 @@ func javaItems(text string, depth int) (items []item, rest string, err error) {
 			}
 			it, ok := javaItem(c, n)
 			if !ok {
-				return nil, "", fmt.Errorf("%s is not known; text stands in apostrophes", text[:n])
+				return nil, "", fmt.Errorf("%s is not known%s; text stands in apostrophes", text[:n], meantLetters(c))
 			}
 			items = append(items, it)
 			text = text[n:]
@@ -215,6 +220,19 @@ func javaItems(text string, depth int) (items []item, rest string, err error) {
 		}
 	}
 	return items, "", nil
+}
+
+// meantLetters says what is usually meant by a letter that stands for nothing.
+func meantLetters(c byte) string {
+	switch c {
+	case 'Y':
+		return " (yyyy is the year)"
+	case 'k', 'K':
+		return " (HH is the hour)"
+	case 'n', 'N', 'A', 'f', 'F':
+		return " (SSSSSS is the fraction of a second)"
+	}
+	return ""
 }
 
 // quotedText reads the text in apostrophes that s begins with. Two apostrophes are

@@ -1,0 +1,226 @@
+package expr
+
+import (
+	"fmt"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
+)
+
+// rowFunction is a function that exists with OVER only, or means something of its own
+// there.
+type rowFunction struct {
+	name     string // as Over has it
+	min, max int    // arguments
+	ordered  bool   // needs ORDER BY
+	nulls    bool   // takes IGNORE NULLS
+}
+
+var rowFunctions = map[string]rowFunction{
+	"row_number":   {name: "row_number"},
+	"rank":         {name: "rank", ordered: true},
+	"dense_rank":   {name: "dense_rank", ordered: true},
+	"percent_rank": {name: "percent_rank", ordered: true},
+	"cume_dist":    {name: "cume_dist", ordered: true},
+	"ntile":        {name: "ntile", min: 1, max: 1, ordered: true},
+	"lag":          {name: "lag", min: 1, max: 3, ordered: true, nulls: true},
+	"lead":         {name: "lead", min: 1, max: 3, ordered: true, nulls: true},
+	"first_value":  {name: "first_value", min: 1, max: 1, nulls: true},
+	"first":        {name: "first_value", min: 1, max: 1, nulls: true},
+	"last_value":   {name: "last_value", min: 1, max: 1, nulls: true},
+	"last":         {name: "last_value", min: 1, max: 1, nulls: true},
+	"nth_value":    {name: "nth_value", min: 2, max: 2, nulls: true},
+}
+
+// IsRowFunction says whether name is a function that means something of its own with
+// OVER.
+func IsRowFunction(name string) bool {
+	_, ok := rowFunctions[name]
+	return ok
+}
+
+// OverError is what is wrong with a window function or its window.
+type OverError struct {
+	Argument   int // that is meant, from 0; -1 for none in particular
+	Text, Hint string
+}
+
+func (e *OverError) Error() string {
+	if e.Hint != "" {
+		return e.Text + "; " + e.Hint
+	}
+	return e.Text
+}
+
+func overErrorf(argument int, hint, format string, args ...any) error {
+	return &OverError{Argument: argument, Hint: hint, Text: fmt.Sprintf(format, args...)}
+}
+
+// Check says whether the row function name may be called with so many arguments in the
+// window of o.
+func (o *Over) Check(name string, args int, ignoreNulls bool) error {
+	f := rowFunctions[name]
+	switch {
+	case ignoreNulls && !f.nulls:
+		return overErrorf(-1, "", "%s takes no IGNORE NULLS", name)
+	case args < f.min || args > f.max:
+		return overErrorf(-1, "", "%s takes %s", name, f.takes())
+	case f.ordered && len(o.Order) == 0:
+		return overErrorf(-1, name+"(…) OVER (ORDER BY …)", "%s needs an ORDER BY in its window", name)
+	}
+	return nil
+}
+
+func (f rowFunction) takes() string {
+	plural := func(n int) string {
+		if n == 1 {
+			return "1 argument"
+		}
+		return fmt.Sprintf("%d arguments", n)
+	}
+	switch {
+	case f.max == 0:
+		return "no arguments"
+	case f.min == f.max:
+		return plural(f.min)
+	}
+	return fmt.Sprintf("%d to %s", f.min, plural(f.max))
+}
+
+// SetFunction makes o the row function name of args, which Check found right.
+func (o *Over) SetFunction(name string, args []Expr, ignoreNulls bool) error {
+	o.Func, o.IgnoreNulls = rowFunctions[name].name, ignoreNulls
+	var err error
+	switch o.Func {
+	case "ntile":
+		o.DataType = columnar.Int64
+		args[0], err = wholeArgument(name, 0, args[0])
+	case "lag", "lead":
+		o.DataType = args[0].Type()
+		args, err = o.shiftArguments(name, args)
+	case "nth_value":
+		o.DataType = args[0].Type()
+		args[1], err = wholeArgument(name, 1, args[1])
+	case "first_value", "last_value":
+		o.DataType = args[0].Type()
+	case "percent_rank", "cume_dist":
+		o.DataType = columnar.Float64
+	default:
+		o.DataType = columnar.Int64
+	}
+	o.Args = args
+	return err
+}
+
+// wholeArgument makes argument i a BIGINT.
+func wholeArgument(name string, i int, x Expr) (Expr, error) {
+	if !columnar.IsInteger(x.Type()) {
+		return nil, overErrorf(i, "", "%s takes a whole number here, not %s", name, columnar.TypeName(x.Type()))
+	}
+	return CastTo(x, columnar.Int64), nil
+}
+
+// shiftArguments are the value, the offset and, if there is one, the default of lag and
+// lead, of the value's type.
+func (o *Over) shiftArguments(name string, args []Expr) ([]Expr, error) {
+	if len(args) == 1 {
+		one, err := NewLiteral(int64(1))
+		return append(args, one), err
+	}
+	var err error
+	if args[1], err = wholeArgument(name, 1, args[1]); err != nil || len(args) == 2 {
+		return args, err
+	}
+	common, ok := columnar.Common(args[0].Type(), args[2].Type())
+	if !ok {
+		return nil, overErrorf(2, "cast it", "the default is %s, the value %s", columnar.TypeName(args[2].Type()), columnar.TypeName(args[0].Type()))
+	}
+	o.DataType = common
+	args[0], args[2] = CastTo(args[0], common), CastTo(args[2], common)
+	return args, nil
+}
+
+// SetAggregate makes o an aggregate over its frame.
+func (o *Over) SetAggregate(a *Agg) { o.Agg, o.DataType = a, a.Type() }
+
+// MovesDistinct says whether o takes each value once of a frame whose begin moves.
+func (o *Over) MovesDistinct() bool {
+	return o.Agg != nil && o.Agg.Distinct && o.Frame.Low.Kind != UnboundedPreceding
+}
+
+// UsualFrame is the frame of a window that says none: up to the row and its equals in the
+// order, or all rows where there is no order.
+func (o *Over) UsualFrame() Frame {
+	if len(o.Order) == 0 {
+		return WholePartition
+	}
+	return Frame{Unit: Range, Low: Bound{Kind: UnboundedPreceding}, High: Bound{Kind: CurrentRow}}
+}
+
+// SetFrame gives o, whose order is known, a frame. Offsets of ROWS and GROUPS are in the
+// bounds; those of RANGE are set by SetRange.
+func (o *Over) SetFrame(f Frame) error {
+	low, high := f.Low.Kind, f.High.Kind
+	switch {
+	case low == UnboundedFollowing || high == UnboundedPreceding || low > high:
+		return overErrorf(-1, "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", "the frame ends before it begins")
+	case f.Unit == Groups && len(o.Order) == 0:
+		return overErrorf(-1, "", "a frame of GROUPS needs an ORDER BY in its window")
+	case f.Unit == Range && (f.Low.hasOffset() || f.High.hasOffset()) && len(o.Order) != 1:
+		return overErrorf(-1, "", "a RANGE with an offset needs exactly one ORDER BY key in its window, this has %d", len(o.Order))
+	}
+	o.Frame = f
+	return nil
+}
+
+func (b Bound) hasOffset() bool { return b.Kind == Preceding || b.Kind == Following }
+
+// RangeKey is the ORDER BY key as the offsets of a RANGE move it: integers wide enough
+// that they cannot overflow.
+func (o *Over) RangeKey() Expr {
+	key := o.Order[0].Expr
+	switch {
+	case key.Type().ID() == columnar.Int64.ID():
+		return CastTo(key, columnar.Decimal(20, 0))
+	case columnar.IsInteger(key.Type()):
+		return CastTo(key, columnar.Int64)
+	}
+	return key
+}
+
+// SetRange gives the bounds of a RANGE frame their offsets, nil for those that have none.
+// In an error, argument 0 is the lower bound and 1 the upper one.
+func (o *Over) SetRange(reg *function.Registry, low, high Expr) error {
+	key := o.RangeKey()
+	common := key.Type()
+	bounds := []*Bound{&o.Frame.Low, &o.Frame.High}
+	for i, offset := range []Expr{low, high} {
+		if offset == nil {
+			continue
+		}
+		b := bounds[i]
+		op := "+"
+		if (b.Kind == Preceding) != o.Order[0].Descending {
+			op = "-"
+		}
+		value, err := NewCall(reg, op, key, offset)
+		if err != nil {
+			return overErrorf(i, "", "%s", err)
+		}
+		t, ok := columnar.Common(common, value.Type())
+		if !ok {
+			return overErrorf(i, "", "the ORDER BY key is %s, which this offset does not move", columnar.TypeName(common))
+		}
+		common, b.Value = t, value
+	}
+	if low == nil && high == nil {
+		return nil
+	}
+	o.Frame.Key = CastTo(key, common)
+	for i, offset := range []Expr{low, high} {
+		if offset != nil {
+			bounds[i].Value = CastTo(bounds[i].Value, common)
+		}
+	}
+	return nil
+}
