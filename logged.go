@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"syscall"
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/incremental"
@@ -49,8 +48,9 @@ func (sc *Script) on(fsys vfs.FS) *Script {
 func (sc *Script) logged(ctx context.Context, in *insert) (*logged, error) {
 	l := &logged{sc: sc, in: in}
 	err := checkpoint.Inspect(sc.s.opts.fs, in.checkpoint, l.read)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, &connector.RefusedError{Path: in.checkpoint, Reason: "it is no checkpoint", Err: err,
+	var none *checkpoint.NoCheckpointError
+	if errors.As(err, &none) {
+		return nil, &connector.RefusedError{Path: in.checkpoint, Reason: "it is no checkpoint: " + none.Why(),
 			Remedy: "run the query first, or name its checkpoint"}
 	}
 	if err != nil {

@@ -62,9 +62,11 @@ func differences(f file.FileSchema, all *arrow.Schema) []string {
 	for _, c := range f.Schema.Fields() {
 		i, n := columnar.Lookup(all, c.Name)
 		switch {
+		case n != 1 && c.Type.ID() == arrow.NULL:
+			out = append(out, "has a column "+c.Name)
 		case n != 1:
 			out = append(out, fmt.Sprintf("has a column %s %s", c.Name, columnar.TypeName(c.Type)))
-		case !arrow.TypeEqual(all.Field(i).Type, c.Type):
+		case !agree(c.Type, all.Field(i).Type):
 			out = append(out, fmt.Sprintf("column %s is %s", c.Name, columnar.TypeName(c.Type)))
 		}
 	}
@@ -74,4 +76,28 @@ func differences(f file.FileSchema, all *arrow.Schema) []string {
 		}
 	}
 	return out
+}
+
+// agree says whether a type that a file shows may be want: what has no value there, which
+// is NULL, contradicts nothing.
+func agree(seen, want arrow.DataType) bool {
+	switch s := seen.(type) {
+	case *arrow.NullType:
+		return true
+	case *arrow.StructType:
+		w, ok := want.(*arrow.StructType)
+		if !ok || s.NumFields() != w.NumFields() {
+			return false
+		}
+		for i, f := range s.Fields() {
+			if at, ok := w.FieldIdx(f.Name); !ok || !agree(s.Field(i).Type, w.Field(at).Type) {
+				return false
+			}
+		}
+		return true
+	case *arrow.ListType:
+		w, ok := want.(*arrow.ListType)
+		return ok && agree(s.Elem(), w.Elem())
+	}
+	return arrow.TypeEqual(seen, want)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -400,7 +401,9 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if out.physical, err = physical.NewPlanner(stateful.PlanBoundedGroups).Plan(out.optimized); err != nil {
 		return nil, nil, err
 	}
-	out.physical = physical.Share(out.physical)
+	if !slices.Contains(s.settings.disabled, optimizer.ShareAggregations) {
+		out.physical = physical.Share(out.physical)
+	}
 	return out.physical, out, nil
 }
 

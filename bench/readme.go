@@ -113,9 +113,13 @@ var streamRows = []struct{ suite, name, title, text string }{
 	{"latency", "filter, trigger to commit, without fsync", "… without its fsyncs", "{p50 ms} ms"},
 	{"latency", "filter, rename to output", "… from a file's rename to its output", "{p50 ms} ms, p99 {p99 ms} ms"},
 	{"recovery", "10000000 groups", "restart with 10 M groups of state", "{restart s} s"},
-	{"overhead", "csv", "exactly once, batches of 1 M CSV rows, over one query", "{overhead %} % more time"},
-	{"overhead", "parquet", "… Parquet", "{overhead %} % more time"},
+	{"overhead", "csv", "exactly once, batches of 1 M CSV rows, 10,000 groups", overheadText},
+	{"overhead", "parquet", "… Parquet", overheadText},
 }
+
+// overheadText compares with the work without durability first: that is what durability
+// costs. A query that asks for less is what a reader may have in mind instead.
+const overheadText = "{over same work %} % more time, {CPU over same work %} % more processor time than the same work in one query, nothing durable; {overhead %} % more time than a query that only counts"
 
 func streamTable(b *bytes.Buffer, r *harness.Report) {
 	b.WriteString("\n| streams, two cores, exactly once, every fsync on | |\n|---|---|\n")

@@ -67,6 +67,10 @@ type Dir struct {
 	// newest is the newest batch that Commit was told of; before nextFold there is
 	// nothing to fold into the history.
 	newest, nextFold int64
+	// preparing is the entry that Prepare wrote last, recent those of later commits that
+	// are not in the history yet: they need not be read to be folded.
+	preparing *CommitEntry
+	recent    map[int64]*CommitEntry
 
 	offsets  *Log[OffsetEntry]
 	prepared *Log[CommitEntry]
@@ -136,7 +140,7 @@ func (d *Dir) takeLock() (err error) {
 
 // newDir knows the layout and touches nothing.
 func newDir(fsys vfs.FS, dir string, opts Options) *Dir {
-	d := &Dir{fs: fsys, path: dir, opts: opts}
+	d := &Dir{fs: fsys, path: dir, opts: opts, recent: map[int64]*CommitEntry{}}
 	d.offsets = newLog[OffsetEntry](fsys, path.Join(dir, offsetsName), "offsets")
 	d.prepared = newLog[CommitEntry](fsys, path.Join(dir, preparedName), "commit")
 	d.commits = newLog[CommitEntry](fsys, path.Join(dir, commitsName), "commit")
@@ -359,8 +363,8 @@ func (d *Dir) Metadata() Metadata { return d.meta }
 // Offsets is the log of intents.
 func (d *Dir) Offsets() *Log[OffsetEntry] { return d.offsets }
 
-// Prepared is the log of batches that may not be visible yet. Its entries are
-// written with Put.
+// Prepared is the log of batches that may not be visible yet. Its entries come from
+// Prepare.
 func (d *Dir) Prepared() *Log[CommitEntry] { return d.prepared }
 
 // Commits is the log of visible batches. Its entries come from Commit.
@@ -370,6 +374,20 @@ func (d *Dir) Commits() *Log[CommitEntry] { return d.commits }
 func (d *Dir) History() *History { return d.history }
 
 func (d *Dir) file(name string) string { return path.Join(d.path, name) }
+
+// Prepare writes prepared/N, durably: the end of step 3. The entry must not be changed
+// any more.
+func (d *Dir) Prepare(c *CommitEntry) error {
+	d.preparing = nil
+	if err := d.prepared.Put(c.Batch, *c); err != nil {
+		return err
+	}
+	d.preparing = c
+	return nil
+}
+
+// rememberedFiles is how many input files an entry may have to be kept in memory.
+const rememberedFiles = 256
 
 // Commit renames prepared/N to commits/N, durably: step 5. After a crash the entry
 // is in one of the two.
@@ -381,6 +399,10 @@ func (d *Dir) Commit(batchID int64) error {
 	if err := vfs.SyncDir(d.fs, path.Dir(d.commits.Path(batchID))); err != nil {
 		return err
 	}
+	if c := d.preparing; c != nil && c.Batch == batchID && c.InputFiles() <= rememberedFiles {
+		d.recent[batchID] = c
+	}
+	d.preparing = nil
 	if !d.failed {
 		return nil
 	}
@@ -389,6 +411,15 @@ func (d *Dir) Commit(batchID int64) error {
 	}
 	d.failed = false
 	return nil
+}
+
+// committed is commits/N, from memory if this process wrote it.
+func (d *Dir) committed(batchID int64) (*CommitEntry, error) {
+	if c := d.recent[batchID]; c != nil {
+		return c, nil
+	}
+	c, err := d.commits.Get(batchID)
+	return &c, err
 }
 
 // WithdrawBatch forgets an invisible batch: prepared/N, then offsets/N, so that it

@@ -408,6 +408,30 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// What is folded is the same whether the commits are remembered or read.
+func TestFoldRemembered(t *testing.T) {
+	t.Parallel()
+	contents := func(m *vfs.Mem) map[string]string {
+		files := map[string]string{}
+		must(t, vfs.Walk(m, "/ckpt", func(name string, e fs.DirEntry) error {
+			if e.IsDir() {
+				return nil
+			}
+			data, err := vfs.ReadFile(m, name)
+			files[name] = string(data)
+			return err
+		}))
+		return files
+	}
+	opts := small
+	opts.ID = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
+	remembered := contents(build(t, 40, opts))
+	read := contents(buildBy(t, 40, opts, func(d *Dir, c *CommitEntry) error { return d.Prepared().Put(c.Batch, *c) }))
+	if !reflect.DeepEqual(remembered, read) {
+		t.Errorf("the files are %v, and %v", slices.Sorted(maps.Keys(remembered)), slices.Sorted(maps.Keys(read)))
+	}
+}
+
 func TestSourceLog(t *testing.T) {
 	t.Parallel()
 	m := vfs.NewMem()
@@ -587,7 +611,8 @@ func TestSnapshotPolicy(t *testing.T) {
 		}
 		return list
 	}
-	many := files(make([]int64, 65)...)
+	few := files(make([]int64, 17)...)
+	many := append(files(1<<20), make([]StateFile, 64)...)
 	for _, tt := range []struct {
 		policy SnapshotPolicy
 		files  []StateFile
@@ -600,6 +625,8 @@ func TestSnapshotPolicy(t *testing.T) {
 		{SnapshotPolicy{}, files(1<<20, 4<<20), false},
 		{SnapshotPolicy{}, files(1<<20, 4<<20, 1), true},
 		{SnapshotPolicy{}, files(10, 10), false},
+		{SnapshotPolicy{}, few[:16], false},
+		{SnapshotPolicy{}, few, true},
 		{SnapshotPolicy{}, many[:64], false},
 		{SnapshotPolicy{}, many, true},
 		{SnapshotPolicy{Always: true}, files(10, 1), true},

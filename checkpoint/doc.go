@@ -27,7 +27,7 @@
 //
 //  1. The entries of sources/I, then offsets/N: the intent. (Log.Add)
 //  2. The batch runs, and the sink stages its rows.
-//  3. State files of version N+1, then prepared/N, which names them. (Dir.WriteState, Log.Put)
+//  3. State files of version N+1, then prepared/N, which names them. (Dir.WriteState, Dir.Prepare)
 //  4. The sink publishes: the batch is visible. The sink knows.
 //  5. prepared/N is renamed to commits/N. (Dir.Commit)
 //  6. Old entries are folded into history, unreachable state files removed. (Dir.Maintain)
@@ -35,8 +35,8 @@
 // What is not believed yet needs no order: the files of step 2, those of step 3 and the
 // draft of the sink's decision are written and synced at the same time, and all are durable
 // before prepared/N is written, the draft has its name only in step 4. The entries of
-// sources/I for batch N+1 may be written as soon as batch N has passed step 2, and its rows
-// may be worked out in memory; offsets/N+1 follows commits/N.
+// sources/I for batch N+1 may be written as soon as batch N has passed step 2, until when
+// they are held in memory (SourceLog.Hold), and its rows may be worked out in memory; offsets/N+1 follows commits/N.
 //
 // A visible batch is never run again for its output, and running an invisible one
 // again is harmless. So after a crash:

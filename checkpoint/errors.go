@@ -104,3 +104,24 @@ func corrupt(path string, batch int64, reason string, err error) error {
 func incompatible(path string, reasons ...string) error {
 	return &IncompatibleError{Path: path, Batch: NoBatch, Reasons: reasons}
 }
+
+// NoCheckpointError says that a directory is no checkpoint.
+type NoCheckpointError struct {
+	Dir    string
+	Absent bool // there is no such directory
+	Err    error
+}
+
+// Why is what is missing.
+func (e *NoCheckpointError) Why() string {
+	if e.Absent {
+		return "there is no such directory"
+	}
+	return "it has neither metadata nor offsets"
+}
+
+func (e *NoCheckpointError) Error() string {
+	return fmt.Sprintf("%q is not a checkpoint: %s", e.Dir, e.Why())
+}
+
+func (e *NoCheckpointError) Unwrap() error { return e.Err }

@@ -110,6 +110,12 @@ func writeStateAfter(d *Dir, last *CommitEntry, batch int64) (OperatorState, err
 // build makes a checkpoint with n committed batches, in directory /ckpt of a Mem.
 func build(t testing.TB, n int64, opts Options) *vfs.Mem {
 	t.Helper()
+	return buildBy(t, n, opts, (*Dir).Prepare)
+}
+
+// buildBy is build with another way to write prepared/N.
+func buildBy(t testing.TB, n int64, opts Options, prepare func(*Dir, *CommitEntry) error) *vfs.Mem {
+	t.Helper()
 	m := vfs.NewMem()
 	d := open(t, m, opts)
 	must(t, d.CheckPlan(testPlan()))
@@ -123,7 +129,7 @@ func build(t testing.TB, n int64, opts Options) *vfs.Mem {
 		must(t, d.Offsets().Add(batch, e))
 		log.SetNamed(batch)
 		c := commitOf(e, stateAfter(t, d, last, batch))
-		must(t, d.Prepared().Put(batch, c))
+		must(t, prepare(d, &c))
 		must(t, d.Commit(batch))
 		must(t, d.Maintain())
 		must(t, log.Compact())

@@ -107,14 +107,14 @@ func (d *Dir) fold() (bool, error) {
 	}
 	commits := make([]CommitEntry, 0, cut-last)
 	for id := last + 1; id <= cut; id++ {
-		c, err := d.commits.Get(id)
+		c, err := d.committed(id)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = corrupt(d.commits.Path(id), id, "the file is missing", nil)
 		}
 		if err != nil {
 			return false, fmt.Errorf("fold into history: %w", err)
 		}
-		commits = append(commits, c)
+		commits = append(commits, *c)
 	}
 	if err := d.history.add(commits); err != nil {
 		return false, err
@@ -129,6 +129,11 @@ func (d *Dir) fold() (bool, error) {
 func (d *Dir) purgeFolded(last int64, commits []int64) error {
 	if commits[0] > last {
 		return nil
+	}
+	for _, id := range commits {
+		if id <= last {
+			delete(d.recent, id)
+		}
 	}
 	if err := d.offsets.Purge(last + 1); err != nil {
 		return err

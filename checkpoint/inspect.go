@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
@@ -24,12 +23,16 @@ const inspectTries = 20
 // Inspect calls look with a View and returns its error. If look fails because a
 // file that was listed has gone, or the like, and the query has moved on meanwhile,
 // look is called again: it should gather what it wants and print it after Inspect
-// returned. A directory that is no checkpoint gives fs.ErrNotExist.
+// returned. A directory that is no checkpoint gives a *NoCheckpointError, which is fs.ErrNotExist.
 func Inspect(fsys vfs.FS, dir string, look func(*View) error) error {
 	v := &View{d: newDir(fsys, path.Clean(dir), Options{}.withDefaults())}
 	if _, err := fsys.Stat(v.d.file(metadataName)); err != nil {
 		if _, err2 := fsys.Stat(v.d.file(offsetsName)); err2 != nil {
-			return fmt.Errorf("%q is not a checkpoint: %w", dir, err)
+			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				return err
+			}
+			_, dirErr := fsys.Stat(path.Clean(dir))
+			return &NoCheckpointError{Dir: dir, Absent: errors.Is(dirErr, fs.ErrNotExist), Err: err}
 		}
 	}
 	for try := 1; ; try++ {

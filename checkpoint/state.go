@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -139,6 +140,8 @@ func (d *Dir) VerifyState(c *CommitEntry) error {
 	return nil
 }
 
+var copyBuffers = sync.Pool{New: func() any { return new([1 << 17]byte) }}
+
 func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 	name := path.Join(dir, file.Name)
 	f, err := fsys.Open(name)
@@ -150,8 +153,10 @@ func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 	}
 	defer f.Close()
 	sum := hashWriter{w: io.Discard, h: xxh3.New()}
-	// The buffer is made here since the hasher and Discard would make small ones.
-	if _, err := io.CopyBuffer(&sum, struct{ io.Reader }{f}, make([]byte, 1<<17)); err != nil {
+	// A buffer is given since the hasher and Discard would make small ones.
+	buf := copyBuffers.Get().(*[1 << 17]byte)
+	defer copyBuffers.Put(buf)
+	if _, err := io.CopyBuffer(&sum, struct{ io.Reader }{f}, buf[:]); err != nil {
 		return err
 	}
 	switch {
@@ -165,7 +170,7 @@ func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 
 // SnapshotPolicy says when the changes of a table are to be joined into a
 // snapshot. The zero value is the rule of the engine: when they are more bytes than
-// half the base and 4 MiB, or 64 files.
+// half the base and 4 MiB, or 64 files, or 16 where all is small.
 type SnapshotPolicy struct {
 	// Never and Always are for tests.
 	Never, Always bool
@@ -173,9 +178,12 @@ type SnapshotPolicy struct {
 
 // The rule. Changes that are read in milliseconds are not worth a snapshot, whatever the
 // base: a small state that changes wholly in each batch would be written twice each time.
+// But each of them stands in every commit, so a state that is written in a moment has few.
 const (
 	snapshotFiles = 64
 	snapshotSmall = 4 << 20
+	fewFiles      = 16
+	fewBytes      = 1 << 20
 )
 
 // Due reports whether the files of one table, in the order of
@@ -190,6 +198,7 @@ func (p SnapshotPolicy) Due(files []StateFile) bool {
 		changed += f.Size
 	}
 	return p.Always || len(files)-1 >= snapshotFiles ||
+		len(files)-1 >= fewFiles && changed+files[0].Size < fewBytes ||
 		changed > snapshotSmall && changed > files[0].Size/2
 }
 
@@ -220,22 +229,24 @@ func (s OperatorState) Bytes() int64 {
 // prepared batch, nor inUse names. What replaces a file is durable before this is
 // called. A crash leaves some of them, to be removed by the next call.
 func (d *Dir) CollectState(inUse ...OperatorState) error {
-	reached := map[string]bool{}
-	mark := func(states []OperatorState) {
-		for _, op := range states {
-			for _, f := range op.Files {
-				reached[d.StatePath(op.Operator, f)] = true
-			}
-		}
+	reached := reachedFiles{}
+	reached.add(inUse...)
+	ids, err := d.commits.IDs()
+	if err != nil {
+		return err
 	}
-	mark(inUse)
-	for _, log := range []*Log[CommitEntry]{d.commits, d.prepared} {
-		for _, r := range log.Range(0, everything) {
-			if r.Err != nil {
-				return r.Err
-			}
-			mark(r.Value.State)
+	for _, id := range ids {
+		c, err := d.committed(id)
+		if err != nil {
+			return err
 		}
+		reached.add(c.State...)
+	}
+	for _, r := range d.prepared.Range(0, everything) {
+		if r.Err != nil {
+			return r.Err
+		}
+		reached.add(r.Value.State...)
 	}
 	root := d.file(stateName)
 	ops, err := d.fs.ReadDir(root)
@@ -249,11 +260,26 @@ func (d *Dir) CollectState(inUse ...OperatorState) error {
 		if !op.IsDir() {
 			continue
 		}
-		if err := d.collectDir(path.Join(root, op.Name()), reached); err != nil {
+		if err := d.collectDir(path.Join(root, op.Name()), reached[op.Name()]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reachedFiles are the names of state files by the name of their directory.
+type reachedFiles map[string]map[string]bool
+
+func (r reachedFiles) add(states ...OperatorState) {
+	for _, op := range states {
+		dir := operatorDirName(op.Operator)
+		if r[dir] == nil {
+			r[dir] = map[string]bool{}
+		}
+		for _, f := range op.Files {
+			r[dir][f.Name] = true
+		}
+	}
 }
 
 // collectDir removes what is not reached from one operator's directory. Only names
@@ -264,11 +290,10 @@ func (d *Dir) collectDir(dir string, reached map[string]bool) error {
 		return err
 	}
 	for _, f := range files {
-		name := path.Join(dir, f.Name())
-		if f.IsDir() || reached[name] || !strings.HasSuffix(name, stateSuffix) {
+		if f.IsDir() || reached[f.Name()] || !strings.HasSuffix(f.Name(), stateSuffix) {
 			continue
 		}
-		if err := d.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.fs.Remove(path.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -138,9 +138,23 @@ var scenarios = []streamtest.Scenario{
 		Steps: atOnce(sideSteps),
 	},
 	{
+		Name: "ahead-closed", Mode: connector.Append, Sink: "json", Ahead: true, Shards: 2,
+		SQL:   oneByOne(timedSQL),
+		Query: `SELECT window_end AS e, k, count(*) AS n FROM TUMBLE(t, ts, INTERVAL '10 seconds') GROUP BY window_end, k`,
+		Steps: atOnce(timedSteps),
+	},
+	{
 		Name: "ahead-join", Mode: connector.Append, Sink: "json", Ahead: true, SQL: oneByOne(timedSQL),
 		Query: `SELECT l.k, l.ts, r.ts AS rts FROM t l LEFT JOIN t r ON l.k = r.k AND r.ts > l.ts AND r.ts <= l.ts + INTERVAL '6 seconds'`,
 		Steps: atOnce(timedSteps),
+	},
+	{
+		Name: "hashes", Mode: connector.Append, Sink: "json", NamedInputs: 1,
+		SQL:   `CREATE STREAM t (k VARCHAR, n BIGINT) WITH (path = '/in/t', format = 'json');`,
+		Query: `SELECT DISTINCT ON (k) k, n FROM t`,
+		Steps: append(keyedSteps[:len(keyedSteps):len(keyedSteps)], streamtest.Step{Files: map[string]string{
+			"t/7.json": `{"k":"e","n":1}` + "\n", "t/8.json": `{"k":"e","n":2}` + "\n" + `{"k":"f","n":1}` + "\n",
+		}}),
 	},
 	joinScenario("join-inner", "JOIN"),
 	joinScenario("join-left", "LEFT JOIN"),

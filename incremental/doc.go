@@ -36,6 +36,12 @@
 // or the query is stopped, batch N+1 is forgotten; its entries are adopted. If it cannot be
 // planned early, it is planned in its turn, where it is tried again, or withdrawn.
 //
+// Without state, or where only aggregates keep some, it sets out sooner still (beside.go):
+// when the sink has taken the last row of batch N, and the workers are free. What its
+// sources note is held in memory until batch N has passed step 3, and its operators wait at
+// a gate below the state until that is saved. If batch N fails in there it is run again, and
+// the loop is set back; if memory is short for two, they do not overlap any more.
+//
 // Errors of the device in steps 2 and 3 are tried again, up to maxAttempts. Any other
 // error ends the query; the next start recovers.
 //
@@ -67,7 +73,7 @@
 //
 //	query.go, loop.go        Query: start, stop, status · triggers
 //	construct.go, run.go     a batch: steps 1 · 2 to 6
-//	ahead.go                 the next batch, begun early
+//	ahead.go, beside.go      the next batch, begun early · while this one is being saved
 //	recover.go               where a start goes on
 //	replay.go                logged batches again, for verify and replay
 //	execution.go             IncrementalExecution: what a query keeps over its batches

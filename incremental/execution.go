@@ -210,6 +210,9 @@ func (x *incrementalExecution) abort() {
 }
 
 func (x *incrementalExecution) close() error {
+	for _, op := range x.operators {
+		op.Release()
+	}
 	if x.provider == nil {
 		return nil
 	}

@@ -5,12 +5,13 @@ import (
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
-// manyInputs is how many files a batch names in its commit. Of more it has the hashes
-// alone: which files they are the log of the source tells.
+// manyInputs is how many files a batch names in its commit, unless the Config says otherwise.
+// Of more it has the hashes alone: which files they are the log of the source tells.
 const manyInputs = 10_000
 
 // batchInputs are the files that a batch read, for its commit.
 type batchInputs struct {
+	most  int // named
 	files []checkpoint.InputFile
 	many  []checkpoint.InputHashes // in place of files
 }
@@ -18,7 +19,7 @@ type batchInputs struct {
 // add takes one more file of a stream, in the order of its log.
 func (b *batchInputs) add(stream string, f connector.FileHash) {
 	in := checkpoint.InputFile{Source: stream, Path: f.Path, Size: f.Size, ModTime: f.ModTime, Hash: f.Hash}
-	if b.many == nil && len(b.files) < manyInputs {
+	if b.many == nil && len(b.files) < b.most {
 		b.files = append(b.files, in)
 		return
 	}

@@ -57,7 +57,10 @@ type Config struct {
 	// folded into history FoldEvery at a time, 0 for 50.
 	Retain    int
 	FoldEvery int
-	Snapshots checkpoint.SnapshotPolicy
+	// NamedInputs is how many files the commit of a batch names at most, 0 for 10,000; of a
+	// batch of more it has their hashes alone.
+	NamedInputs int
+	Snapshots   checkpoint.SnapshotPolicy
 	// InlineSnapshots joins state files within the batch, not in the background: for
 	// tests that count calls.
 	InlineSnapshots bool
@@ -139,6 +142,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.BatchRows == 0 {
 		c.BatchRows = columnar.DefaultBatchRows
+	}
+	if c.NamedInputs == 0 {
+		c.NamedInputs = manyInputs
 	}
 	return c
 }

@@ -61,7 +61,7 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 
 // finishBatch makes visible what was staged: the end of step 3 to step 6.
 func (x *streamExecution) finishBatch(ctx context.Context, entry *checkpoint.OffsetEntry, prepared *checkpoint.CommitEntry, b *batchResult) error {
-	if err := x.dir.Prepared().Put(entry.Batch, *prepared); err != nil {
+	if err := x.dir.Prepare(prepared); err != nil {
 		return errors.Join(err, b.discard())
 	}
 	// If the process dies here, the batch is run again and overwrites what it left.
@@ -326,13 +326,13 @@ func drain(ctx context.Context, r columnar.Reader) error {
 // unchangedInputs makes sure that what was read is what was logged, for streams and
 // bounded tables alike, and returns the fingerprints of the stream files.
 func (x *streamExecution) unchangedInputs(ctx context.Context, entry *checkpoint.OffsetEntry) (batchInputs, error) {
-	var inputs batchInputs
+	inputs := batchInputs{most: x.cfg.NamedInputs}
 	for i, s := range x.sources {
 		files, ok := s.source.(connector.FileSet)
 		if !ok || entry.Sources[i].Start == entry.Sources[i].End {
 			continue
 		}
-		part := make([]connector.FileIdentity, 0, checkedFiles)
+		var part []connector.FileIdentity
 		check := func() error {
 			err := firstChanged(ctx, files, part)
 			part = part[:0]

@@ -309,7 +309,16 @@ func checkLimit(l *Limit, mode connector.OutputMode) error {
 func checkJoin(j *Join, mode connector.OutputMode) error {
 	left, right := IsStreaming(j.Left), IsStreaming(j.Right)
 	refuse := func(reason, remedy string) error {
-		return &UnsupportedError{What: fmt.Sprintf("%s join of %s with %s", article(j.Kind), side(left), side(right)), Reason: reason, Remedy: remedy}
+		what := fmt.Sprintf("%s join of %s with %s", article(j.Kind), side(left), side(right))
+		switch {
+		case j.Subquery == "":
+		case j.Kind == SemiJoin || j.Kind == AntiJoin:
+			what = fmt.Sprintf("%s over a stream, which is %s,", j.Subquery, what)
+		default: // a value
+			return &UnsupportedError{What: j.Subquery + " over a stream", Reason: "its value changes while the stream goes on, after rows with the old one were sent",
+				Remedy: "declare its input with CREATE TABLE over the files, which is read again for each batch, or compute it in a query over the output"}
+		}
+		return &UnsupportedError{What: what, Reason: reason, Remedy: remedy}
 	}
 	switch {
 	case left && right:
@@ -317,7 +326,7 @@ func checkJoin(j *Join, mode connector.OutputMode) error {
 			return refuse("its result cannot be revised", "use output_mode = 'append'")
 		}
 		if j.Kind == AntiJoin {
-			return refuse("every later row could change the result", "use an inner, left, right, full or semi join with an equality")
+			return refuse("every later row could change the result", "use a left join with an equality and a bound in time, and keep the rows whose right side IS NULL")
 		}
 		if !HasEquality(j) {
 			return refuse("every row would have to be compared with every other", "use an inner, left, right, full or semi join with an equality, such as l.id = r.id")

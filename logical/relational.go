@@ -344,7 +344,10 @@ type Join struct {
 	// KeyFilters advises that the side that is kept tells the other what keys it has, so
 	// that rows that meet nothing are left out where they are read.
 	KeyFilters bool
-	schema     *Schema
+	// Subquery is what the query has in the place of the join, for messages: "a scalar
+	// subquery"; "" where it has a join.
+	Subquery string
+	schema   *Schema
 }
 
 // NewJoin joins left and right; on may be nil.
@@ -362,6 +365,13 @@ func NewJoin(kind JoinKind, left, right Node, on expr.Expr) *Join {
 	}
 	columns := append(append([]*expr.Column(nil), l.Columns...), r.Columns...)
 	return &Join{Kind: kind, Left: left, Right: right, On: on, schema: NewSchema(columns...)}
+}
+
+// WithSubquery sets Subquery.
+func (j *Join) WithSubquery(what string) *Join {
+	n := *j
+	n.Subquery = what
+	return &n
 }
 
 // WithKeyFilters sets KeyFilters.
@@ -398,7 +408,7 @@ func (j *Join) WithExprs(exprs []expr.Expr) Node {
 
 // over is n with what j is told beside its inputs and condition.
 func (j *Join) over(n *Join) *Join {
-	n.State, n.KeyFilters = j.State, j.KeyFilters
+	n.State, n.KeyFilters, n.Subquery = j.State, j.KeyFilters, j.Subquery
 	return n
 }
 

@@ -103,7 +103,7 @@ func mergeFilter(f *Filter, j *Join) Node {
 	if len(above) == len(expr.Conjuncts(f.Cond)) {
 		return f
 	}
-	merged := Node(NewJoin(InnerJoin, j.Left, j.Right, expr.All(on)).WithState(j.State))
+	merged := Node(j.over(NewJoin(InnerJoin, j.Left, j.Right, expr.All(on))))
 	if len(above) > 0 {
 		merged = NewFilter(merged, expr.All(above))
 	}

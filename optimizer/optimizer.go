@@ -44,13 +44,18 @@ func New(env *function.Env, disable ...string) (*Optimizer, error) {
 			return slices.Contains(disable, r.Name())
 		})
 	}
+	known[ShareAggregations] = true
 	for _, name := range disable {
 		if !known[name] {
-			return nil, fmt.Errorf("there is no optimizer rule %s%s", name, columnar.DidYouMean(name, o.Names()))
+			return nil, fmt.Errorf("there is no optimizer rule %s%s", name, columnar.DidYouMean(name, append(o.Names(), ShareAggregations)))
 		}
 	}
 	return o, nil
 }
+
+// ShareAggregations is the name, among those to leave out, of what physical.Share does: it
+// looks at physical plans, and is the business of whoever makes them.
+const ShareAggregations = "share_aggregations"
 
 // Names are the names of all rules, each once, in order of first use.
 func (o *Optimizer) Names() []string {

@@ -67,7 +67,7 @@ func compareRules(t *testing.T, data []dataset, plan logical.Node) (ran int, pro
 		}
 		ran++
 		for i, n := range plans {
-			got, err := run(t, over(t, n, set))
+			got, err := runShared(t, over(t, n, set))
 			diff := ""
 			switch {
 			case err != nil && failsAlone(t, over(t, plan, set)):

@@ -225,10 +225,22 @@ func over(t testing.TB, plan logical.Node, data dataset) logical.Node {
 
 func run(t testing.TB, plan logical.Node) ([]arrow.RecordBatch, error) {
 	t.Helper()
+	return runAs(t, plan, func(p physical.Plan) physical.Plan { return p })
+}
+
+// runShared runs a plan as sessions do, aggregations that are there twice once.
+func runShared(t testing.TB, plan logical.Node) ([]arrow.RecordBatch, error) {
+	t.Helper()
+	return runAs(t, plan, physical.Share)
+}
+
+func runAs(t testing.TB, plan logical.Node, rewrite func(physical.Plan) physical.Plan) ([]arrow.RecordBatch, error) {
+	t.Helper()
 	p, err := physical.NewPlanner().Plan(plan)
 	if err != nil {
 		return nil, err
 	}
+	p = rewrite(p)
 	return physical.Collect(t.Context(), p, &physical.ExecContext{Mem: memory.DefaultAllocator, BatchRows: 5, Seed: 1})
 }
 
@@ -251,7 +263,7 @@ func sameRows(t *testing.T, d *datadriven.TestData, data []dataset, plan, optimi
 			continue
 		}
 		for name, n := range compared {
-			got, err := run(t, over(t, n, set))
+			got, err := runShared(t, over(t, n, set))
 			diff := ""
 			switch {
 			case err != nil:

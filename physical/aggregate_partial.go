@@ -27,18 +27,24 @@ const (
 type PartialAggregate struct {
 	unaryPlan
 	Spec *AggregateSpec
+	// Kept is where tables come from and go to; nil: each run makes its own.
+	Kept *Partials
 }
 
 // NewPartialAggregate aggregates input, whose schema is spec.In. No aggregate is over
 // distinct values.
 func NewPartialAggregate(input Plan, spec *AggregateSpec) *PartialAggregate {
-	return &PartialAggregate{unaryPlan{input}, spec}
+	return &PartialAggregate{unaryPlan: unaryPlan{input}, Spec: spec}
 }
 
 func (p *PartialAggregate) Schema() *arrow.Schema { return p.Spec.StateSchema() }
 
 // WithChildren aggregates another input.
-func (p *PartialAggregate) WithChildren(c []Plan) Plan { return NewPartialAggregate(c[0], p.Spec) }
+func (p *PartialAggregate) WithChildren(c []Plan) Plan {
+	n := *p
+	n.Input = c[0]
+	return &n
+}
 
 func (p *PartialAggregate) String() string {
 	keys, aggs := p.Spec.describe()
@@ -52,7 +58,7 @@ func (p *PartialAggregate) Open(ctx context.Context, ec *ExecContext, n int) ([]
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &partialReader{operator: operator{schema: p.Schema(), input: in}, plan: p, ec: ec, env: ec.Env()}
+		inputs[i] = &partialReader{operator: operator{schema: p.Schema(), input: in}, plan: p, ec: ec, env: ec.Env(), aside: p.Kept.stepsAside()}
 	}
 	return inputs, nil
 }
@@ -69,6 +75,7 @@ type partialReader struct {
 	aside   bool
 	ended   bool
 	give    int     // the next group to give while flushing
+	given   int     // the most groups that were flushed at once
 	firsts  []int64 // of the batch given last
 	flush   bool
 }
@@ -139,6 +146,9 @@ func (r *partialReader) nextRows(ctx context.Context) (*AggregateInput, int64, e
 // is left is then to be flushed too).
 func (r *partialReader) advance(ctx context.Context) error {
 	if r.g == nil {
+		r.g = r.plan.Kept.take(r.ec, r.plan)
+	}
+	if r.g == nil {
 		g, err := newGrouping(r.plan.Spec, r.ec, r.ec.account(r.plan, "aggregation"), 0)
 		if err != nil {
 			return err
@@ -149,6 +159,7 @@ func (r *partialReader) advance(ctx context.Context) error {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
 			r.ended, r.flush = true, r.g.groups() > 0
+			r.plan.Kept.measured(r.rows, r.g.groups())
 			return nil
 		}
 		if err != nil {
@@ -186,6 +197,7 @@ func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
 		} else {
 			r.g.reset()
 		}
+		r.given = max(r.given, to)
 		r.flush, r.give, r.rows = false, 0, 0
 		return nil, nil
 	}
@@ -201,7 +213,7 @@ func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
 
 func (r *partialReader) Close() error {
 	if r.g != nil {
-		r.g.release()
+		r.plan.Kept.give(r.g, max(r.given, r.g.groups()))
 		r.g = nil
 	}
 	r.ended, r.flush = true, false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -233,6 +234,9 @@ func (r *scanReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 			continue
 		}
+		// What waits for a processor, such as a commit whose fsync is done, waits for a batch
+		// of rows at most, not for the scheduler to preempt.
+		runtime.Gosched()
 		b, err := r.unit.Next(ctx)
 		if isEnd(err) {
 			err = r.unit.Close()

@@ -151,7 +151,7 @@ func (r *windowReader) assign() error {
 const maxTime = int64(1) << 62
 
 func (r *windowReader) outOfRange(t int64) error {
-	return &eval.Error{Expr: r.plan.Time.String(), Err: fmt.Errorf("time %s is too far from 1970 to have a window; leave such rows out with WHERE, or make the time null", columnar.AppendTimestamp(nil, t, nil))}
+	return &eval.Error{Expr: r.plan.Time.String(), Place: r.plan.Spec.Place, Err: fmt.Errorf("time %s is too far from 1970 to have a window; leave such rows out with WHERE, or make the time null", columnar.AppendTimestamp(nil, t, nil))}
 }
 
 func (r *windowReader) assignTumbling(times []int64, valid arrow.Array) error {

@@ -29,6 +29,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) (code int) {
 	// A reader that goes away (head, less) is an error of a write, not the end of the process.
 	signal.Ignore(syscall.SIGPIPE)
+	easeCollector()
 	root := newRoot()
 	root.SetArgs(markTexts(args))
 	var m measures

@@ -14,7 +14,7 @@ import (
 func collectListAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "collect_list",
-		Aliases: []string{"array_agg"},
+		Aliases: []string{"array_agg", "list"},
 		Doc:     "The values that are not null as an array, in arrival order; an empty array if there are none.",
 		Example: "SELECT collect_list(x) FROM (VALUES (2), (NULL), (1), (2)) AS t(x) = [2, 1, 2]",
 		Overloads: []AggregateOverload{{

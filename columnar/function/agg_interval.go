@@ -132,20 +132,15 @@ func (a *intervalSum) Result(groups []uint32) (arrow.Array, error) {
 	return o.array(), nil
 }
 
-// over is the sum divided by n, in whole microseconds unless n is one; ok is false if it
-// does not fit.
+// over is the sum divided by n; ok is false if it does not fit.
 func (c intervalCell) over(n int64) (v arrow.MonthDayNanoInterval, ok bool) {
-	months := c.months / n
-	dayShare := c.days + c.months%n*30
-	days := dayShare / n
 	nanos := new(big.Int).Mul(big.NewInt(c.seconds), big.NewInt(nanosPerSecond))
 	nanos.Add(nanos, big.NewInt(c.nanos))
-	nanos.Add(nanos, new(big.Int).Mul(big.NewInt(dayShare%n), big.NewInt(24*3600*nanosPerSecond)))
-	if nanos.Quo(nanos, big.NewInt(n)); n > 1 {
-		nanos.Sub(nanos, new(big.Int).Rem(nanos, big.NewInt(1000)))
+	if n > 1 {
+		return columnar.DivideInterval(c.months, c.days, nanos, new(big.Rat).SetInt64(n))
 	}
-	v = arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: nanos.Int64()}
-	return v, int64(v.Months) == months && int64(v.Days) == days && nanos.IsInt64()
+	v = arrow.MonthDayNanoInterval{Months: int32(c.months), Days: int32(c.days), Nanoseconds: nanos.Int64()}
+	return v, int64(v.Months) == c.months && int64(v.Days) == c.days && nanos.IsInt64()
 }
 
 var _ Retractor = (*intervalSum)(nil)

@@ -56,7 +56,7 @@ func newPercentiles(discrete, list bool) newAccumulator {
 }
 
 // percentiles is a quantile of values of any type that has order words, and of several
-// shares if list is set.
+// shares if list is set; a group without values then has no array.
 type percentiles struct {
 	quantile
 	words    orderWords
@@ -180,13 +180,14 @@ func (a *percentiles) State(groups []uint32) ([]arrow.Array, error) {
 
 // sharesColumn is the state column of the shares, null before they are known.
 func (a *percentiles) sharesColumn(n int) arrow.Array {
-	rows := n
-	if a.list {
-		rows = n * len(a.shares)
+	shares := a.shares
+	lengths := slices.Repeat([]int{len(shares)}, n)
+	if a.list && !a.known {
+		shares, lengths = nil, slices.Repeat([]int{-1}, n)
 	}
-	p := newOut[float64](a.mem, columnar.Float64, rows)
+	p := newOut[float64](a.mem, columnar.Float64, n*len(shares))
 	for i := range p.values {
-		if p.values[i] = a.shares[i%len(a.shares)]; !a.known {
+		if p.values[i] = shares[i%len(shares)]; !a.known {
 			p.null(i)
 		}
 	}
@@ -195,19 +196,20 @@ func (a *percentiles) sharesColumn(n int) arrow.Array {
 	}
 	elems := p.array()
 	defer elems.Release()
-	if !a.known {
-		return array.MakeArrayOfNull(a.mem, columnar.ListOf(columnar.Float64), n)
-	}
-	return listColumn(a.mem, elems, slices.Repeat([]int{len(a.shares)}, n))
+	return listColumn(a.mem, elems, lengths)
 }
 
 func (a *percentiles) Result(groups []uint32) (arrow.Array, error) {
-	var sorted []int64
-	var found []int64
+	var sorted, found []int64
 	var known []bool
-	for _, g := range groups {
+	lengths := make([]int, len(groups))
+	for i, g := range groups {
 		sorted = sorted[:0]
 		a.each(g, func(from, to uint32) { sorted = append(sorted, a.quantile.words(from, to)...) })
+		if lengths[i] = len(a.shares); a.list && len(sorted) == 0 {
+			lengths[i] = -1
+			continue
+		}
 		slices.Sort(sorted)
 		for _, share := range a.shares {
 			word, ok := a.at(sorted, share)
@@ -219,7 +221,7 @@ func (a *percentiles) Result(groups []uint32) (arrow.Array, error) {
 		return values, nil
 	}
 	defer values.Release()
-	return listColumn(a.mem, values, slices.Repeat([]int{len(a.shares)}, len(groups))), nil
+	return listColumn(a.mem, values, lengths), nil
 }
 
 // at is the value at a share of the way through sorted words.

@@ -188,6 +188,8 @@ func compareAny(x, y any) int {
 		return cmp.Compare(x, y.(arrow.Date32))
 	case arrow.Time64:
 		return cmp.Compare(x, y.(arrow.Time64))
+	case arrow.MonthDayNanoInterval:
+		return b2i(lessInterval(y.(arrow.MonthDayNanoInterval), x)) - b2i(lessInterval(x, y.(arrow.MonthDayNanoInterval)))
 	}
 	return toBig(x, 0).Cmp(toBig(y, 0))
 }
@@ -369,7 +371,7 @@ func aggCases() []aggCase {
 	}
 	for _, dt := range []arrow.DataType{
 		columnar.Boolean, columnar.Int8, columnar.Int16, columnar.Int32, columnar.Int64, columnar.Float32, columnar.Float64,
-		columnar.Decimal(38, 5), columnar.String, columnar.Binary, columnar.Date, columnar.Time, columnar.Timestamp,
+		columnar.Decimal(38, 5), columnar.String, columnar.Binary, columnar.Date, columnar.Time, columnar.Timestamp, columnar.Interval,
 		structs, columnar.ListOf(columnar.String),
 	} {
 		cases = append(cases,
@@ -378,7 +380,7 @@ func aggCases() []aggCase {
 			aggCase{name: "first", args: types(dt), want: wantFirst(false, false)},
 			aggCase{name: "last", args: types(dt), want: wantFirst(true, false)})
 	}
-	return cases
+	return append(cases, intervalCases()...)
 }
 
 func wantJoin(between string) func(rows []aggRow) any {
@@ -990,8 +992,14 @@ func TestAggregateTypes(t *testing.T) {
 		{"max", []arrow.DataType{columnar.Timestamp}, "TIMESTAMP"},
 		{"count", nil, "BIGINT"},
 		{"collect_list", []arrow.DataType{columnar.String}, "ARRAY<VARCHAR>"},
-		{"sum", []arrow.DataType{columnar.String}, "error"},
-		{"max", []arrow.DataType{columnar.Interval}, "error"},
+		{"sum", []arrow.DataType{columnar.String}, "DOUBLE"},
+		{"sum", []arrow.DataType{columnar.Interval}, "INTERVAL"},
+		{"sum", []arrow.DataType{columnar.Date}, "error"},
+		{"median", []arrow.DataType{columnar.Date}, "TIMESTAMP"},
+		{"percentile_disc", []arrow.DataType{columnar.Date, columnar.Float64}, "DATE"},
+		{"percentile", []arrow.DataType{columnar.Int32, columnar.ListOf(columnar.Decimal(2, 1))}, "ARRAY<DOUBLE>"},
+		{"max", []arrow.DataType{columnar.Interval}, "INTERVAL"},
+		{"max", []arrow.DataType{arrow.MapOf(columnar.String, columnar.Int32)}, "error"},
 		{"bool_and", []arrow.DataType{columnar.Int32}, "error"},
 	} {
 		sig, err := aggLookup(t, tt.name).Resolve(tt.args)

@@ -28,5 +28,6 @@ func scalars() []*Scalar {
 		timeScalars(), windowScalars(), nestedScalars(), jsonScalars(),
 		integerScalars(), doubleScalars(), similarityScalars(), wordScalars(), urlScalars(),
 		calendarScalars(), listScalars(), mapScalars(), jsonPathScalars(),
+		listPartScalars(), jsonMakeScalars(),
 	)
 }

@@ -93,9 +93,10 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no function %s%s", e.Name, e.Hint)
 }
 
-// Unknown makes the error for a name that is not registered.
-func (r *Registry) Unknown(name string) error {
-	var words []string
+// Unknown makes the error for a name that is not registered; others are names that may have
+// been meant beside those of the registry.
+func (r *Registry) Unknown(name string, others ...string) error {
+	words := slices.Clone(others)
 	for _, n := range r.Names() {
 		if n[0] >= 'a' && n[0] <= 'z' {
 			words = append(words, n)

@@ -24,7 +24,7 @@ func jsonScalars() []*Scalar {
 				}), nil
 			},
 		}}},
-		{Name: "get_json_object", Aliases: []string{"json_extract_string"}, Doc: "What a path ($.a.\"b.c\"[0]) leads to in a JSON text: a text without its quotes, anything else as JSON; null if there is nothing, or the text is no JSON. Of a name that is there twice the last value counts.", Example: "get_json_object('{\"a\":[1,2]}', '$.a[1]') = 2", Overloads: []Overload{{
+		{Name: "get_json_object", Aliases: []string{"json_extract_string"}, Doc: "What a path ($.a.\"b.c\"[0]) leads to in a JSON text: a text without its quotes, anything else as JSON; null if there is nothing, or the text is no JSON. [-1] is the last of an array; [*] and .* lead to all, an array of them if they are several. Of a name that is there twice the last value counts.", Example: "get_json_object('{\"a\":[1,2]}', '$.a[1]') = 2", Overloads: []Overload{{
 			Args: []Matcher{varchar, varchar}, Result: always(columnar.String), NullSafe: true, Fallible: true,
 			Bind: bindJSONPath,
 		}}},
@@ -41,14 +41,17 @@ func jsonScalars() []*Scalar {
 	}
 }
 
-// jsonStep is one step of a path: a name, or a number in an array.
+// jsonStep is one step of a path: a name, or a number in an array, from its end if it is
+// negative; or all of them.
 type jsonStep struct {
 	name  string
 	index int
 	array bool
+	all   bool
 }
 
-// compileJSONPath reads $, .name, ."name", ['name'], ["name"] and [0].
+// compileJSONPath reads $, .name, ."name", ['name'], ["name"], [0], [-1], [#-1], .* and
+// [*].
 func compileJSONPath(path, _ string) ([]jsonStep, error) {
 	bad := func(rest string) ([]jsonStep, error) {
 		return nil, fmt.Errorf("%q is no path: %q is not understood; write it like $.a.\"b.c\"[0]", path, rest)
@@ -69,11 +72,11 @@ func compileJSONPath(path, _ string) ([]jsonStep, error) {
 			rest = after
 		case rest[0] == '[':
 			number, after, ok := strings.Cut(rest[1:], "]")
-			n, err := strconv.Atoi(number)
-			if !ok || err != nil || n < 0 {
+			n, err := strconv.Atoi(strings.Replace(number, "#-", "-", 1))
+			if !ok || err != nil && number != "*" {
 				return bad(rest)
 			}
-			steps = append(steps, jsonStep{index: n, array: true})
+			steps = append(steps, jsonStep{index: n, array: true, all: number == "*"})
 			rest = after
 		case strings.HasPrefix(rest, `."`):
 			name, after, ok := strings.Cut(rest[2:], `"`)
@@ -87,10 +90,10 @@ func compileJSONPath(path, _ string) ([]jsonStep, error) {
 			if end < 0 {
 				end = len(rest) - 1
 			}
-			if end == 0 || rest[1:end+1] == "*" {
+			if end == 0 {
 				return bad(rest)
 			}
-			steps = append(steps, jsonStep{name: rest[1 : end+1]})
+			steps = append(steps, jsonStep{name: rest[1 : end+1], all: rest[1:end+1] == "*"})
 			rest = rest[end+1:]
 		default:
 			return bad(rest)
@@ -130,6 +133,13 @@ func bindJSONPath(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 
 // appendJSONAt appends what steps lead to in a JSON text.
 func appendJSONAt(dst, text []byte, steps []jsonStep) ([]byte, bool) {
+	if manyMay(steps) {
+		// Spark: one value stands alone, as JSON; several are an array.
+		list := matchesAt(text, steps)
+		if len(list) == 1 {
+			return appendCompact(dst, list[0])
+		}
+	}
 	v, ok := valueAt(text, steps)
 	if !ok || v.Kind() == 'n' {
 		return dst, false

@@ -15,7 +15,7 @@ import (
 // jsonPathScalars look into JSON text.
 func jsonPathScalars() []*Scalar {
 	return []*Scalar{
-		atJSON("json_extract", "What a path ($.a.b[0]) leads to in a JSON text, as JSON; null if there is nothing, or the text is no JSON. Of a name that is there twice the last value counts.", "json_extract('{\"a\":{\"b\":\"x\"}}', '$.a') = {\"b\":\"x\"}", columnar.String, false, appendCompact),
+		atJSON("json_extract", "What a path ($.a.b[0]) leads to in a JSON text, as JSON; null if there is nothing, or the text is no JSON. [-1] is the last of an array; [*] and .* lead to an array of all. Of a name that is there twice the last value counts.", "json_extract('{\"a\":{\"b\":\"x\"}}', '$.a') = {\"b\":\"x\"}", columnar.String, false, appendCompact),
 		atJSON("json_type", "The kind of JSON value of a text: OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT (if negative), DOUBLE, BOOLEAN or NULL; null if the text is no JSON.", "json_type('[1]') = ARRAY", columnar.String, true, func(dst []byte, v jsontext.Value) ([]byte, bool) {
 			return append(dst, jsonKind(v)...), true
 		}),
@@ -83,6 +83,9 @@ func atJSON(name, doc, example string, out arrow.DataType, whole bool, f func(ds
 // valueAt is the part of text that steps lead to, as it is written, if text is JSON as a
 // whole.
 func valueAt(text []byte, steps []jsonStep) (jsontext.Value, bool) {
+	if !streamed(steps) {
+		return joined(matchesAt(text, steps), manyMay(steps))
+	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(text), lenientJSON...)
 	v, err := stepInto(d, text, steps)
 	if err != nil || v == nil {

@@ -33,7 +33,7 @@ func listScalars() []*Scalar {
 				}
 			}
 		}),
-		withValue("array_append", "An array with one more element at the end.", "array_append(array(1, 2), 3) = [1,2,3]", true, "list_append"),
+		withValue("array_append", "An array with one more element at the end.", "array_append(array(1, 2), 3) = [1,2,3]", true, "list_append", "array_push_back"),
 		withValue("array_prepend", "An array with one more element at the beginning.", "array_prepend(array(2, 3), 1) = [1,2,3]", false),
 		arrayRemoveScalar(), arrayRepeatScalar(), flattenScalar(), sequenceScalar(),
 		twoLists("array_union", "The different elements of two arrays.", "array_union(array(1, 2), array(2, 3)) = [1,2,3]", func(inLeft, inRight, isLeft bool) bool { return true }),
@@ -244,8 +244,9 @@ func sequenceScalar() *Scalar {
 		return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(columnar.Int64, len(values), 0, nil, data)), nil
 	}
 	list := columnar.ListOf(columnar.Int64)
-	return defineFallible("sequence", "The integers from one to another, both included, as an array, with a step of 1 or -1 or the given one.", "sequence(1, 5, 2) = [1,3,5]", []Matcher{bigint, bigint}, list, run).
-		alsoFor([]Matcher{bigint, bigint, bigint}, list, run)
+	return defineFallible("sequence", "The integers from one to another, both included, as an array, with a step of 1 or -1 or the given one; or the times, with an interval as the step.", "sequence(1, 5, 2) = [1,3,5]", []Matcher{bigint, bigint}, list, run).
+		alsoFor([]Matcher{bigint, bigint, bigint}, list, run).
+		alsoFor([]Matcher{timestamp, timestamp, interval}, columnar.ListOf(columnar.Timestamp), timeSequences)
 }
 
 // elementSet tells apart the elements of lists by value; nulls are equal.
@@ -311,7 +312,7 @@ func twoLists(name, doc, example string, keep func(inLeft, inRight, isLeft bool)
 }
 
 func arraysOverlapScalar() *Scalar {
-	return &Scalar{Name: "arrays_overlap", Aliases: []string{"list_has_any"}, Doc: "Whether two arrays have an element in common that is not null; null if they have not, but both have elements and one of them a null.", Example: "arrays_overlap(array(1, 2), array(2, 3)) = true", Overloads: []Overload{{
+	return &Scalar{Name: "arrays_overlap", Aliases: []string{"list_has_any", "array_has_any"}, Doc: "Whether two arrays have an element in common that is not null; null if they have not, but both have elements and one of them a null.", Example: "arrays_overlap(array(1, 2), array(2, 3)) = true", Overloads: []Overload{{
 		Args: []Matcher{listType, listType}, Unify: true, Result: always(columnar.Boolean), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
 				a, b := kernel.ListsOf(c.args[0]), kernel.ListsOf(c.args[1])

@@ -26,9 +26,9 @@ type arithmetic struct {
 }
 
 var arithmetics = []arithmetic{
-	{"+", "try_add", nil, "Sum of two numbers; a time moved by an interval; a date moved by days.", "1 + 2 = 3", kernel.Add, addType},
+	{"+", "try_add", []string{"add"}, "Sum of two numbers; a time moved by an interval; a date moved by days.", "1 + 2 = 3", kernel.Add, addType},
 	{"-", "try_subtract", []string{"subtract"}, "Difference of two numbers; a time moved back by an interval; the interval between two times; of one number, its negative.", "5 - 7 = -2", kernel.Subtract, addType},
-	{"*", "try_multiply", nil, "Product of two numbers, or of an interval and a number.", "6 * 7 = 42", kernel.Multiply, multiplyType},
+	{"*", "try_multiply", []string{"multiply"}, "Product of two numbers, or of an interval and a number.", "6 * 7 = 42", kernel.Multiply, multiplyType},
 	{"/", "try_divide", nil, "Quotient of two numbers; of integers it is a DOUBLE. Division by zero is an error; try_divide gives null.", "7 / 2 = 3.5", kernel.Divide, divideType},
 	{"//", "try_div", []string{"div"}, "Quotient without its fraction, truncated towards zero.", "-7 // 2 = -3", kernel.DivideInt, nil},
 	{"%", "try_mod", []string{"mod"}, "Remainder of a division, with the sign of the dividend.", "-7 % 3 = -1", kernel.Modulo, moduloType},
@@ -228,6 +228,7 @@ func logarithm(name, doc, example string, f func(float64) float64, aliases ...st
 
 func mathScalars() []*Scalar {
 	list := []*Scalar{
+		{Name: "negative", Doc: "A number or an interval with the other sign.", Example: "negative(3) = -3", Overloads: negations()},
 		{Name: "abs", Doc: "Absolute value.", Example: "abs(-3) = 3", Overloads: onNumber(kernel.Abs)},
 		onDoubles("sqrt", "Square root; NaN for negative numbers.", "sqrt(9) = 3", math.Sqrt),
 		onDoubles("cbrt", "Cube root.", "cbrt(27) = 3", math.Cbrt),

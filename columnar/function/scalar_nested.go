@@ -18,11 +18,11 @@ func nestedScalars() []*Scalar {
 	return []*Scalar{
 		arrayScalar(), structScalar(), mapScalar(),
 		subscriptScalar(), elementAtScalar("element_at", "Element of an array, counted from 1, or from the end if negative; value of a key of a map, null if it is not there. Out of range is an error; try_element_at gives null.", "element_at(array(10, 20), -1) = 20", false),
-		elementAtScalar("try_element_at", "Like element_at, but null out of range.", "try_element_at(array(10, 20), 3) = NULL", true),
+		elementAtScalar("try_element_at", "Like element_at, but null out of range.", "try_element_at(array(10, 20), 3) = NULL", true, "list_extract", "array_extract", "list_element"),
 		sizeScalar(),
-		{Name: "array_contains", Aliases: []string{"list_contains"}, Doc: "Whether an array contains a value; null if it does not, but has a null.", Example: "array_contains(array(1, 2), 2) = true", Overloads: []Overload{arrayContains()}},
-		arrayPositionScalar(), arrayExtremeScalar("array_min", "The least element of an array; nulls are passed over.", "array_min(array(3, 1, 2)) = 1", -1),
-		arrayExtremeScalar("array_max", "The greatest element of an array; nulls are passed over.", "array_max(array(3, 1, 2)) = 3", 1),
+		{Name: "array_contains", Aliases: []string{"list_contains", "array_has", "list_has"}, Doc: "Whether an array contains a value; null if it does not, but has a null.", Example: "array_contains(array(1, 2), 2) = true", Overloads: []Overload{arrayContains()}},
+		arrayPositionScalar(), arrayExtremeScalar("array_min", "The least element of an array; nulls are passed over.", "array_min(array(3, 1, 2)) = 1", -1, "list_min"),
+		arrayExtremeScalar("array_max", "The greatest element of an array; nulls are passed over.", "array_max(array(3, 1, 2)) = 3", 1, "list_max"),
 		arraySortScalar(), sortArrayScalar(), arrayDistinctScalar(), arraySliceScalar(), arrayJoinScalar(), splitScalar(),
 		mapPart("map_keys", "The keys of a map as an array.", "map_keys(map('a', 1)) = [\"a\"]", 0),
 		mapPart("map_values", "The values of a map as an array.", "map_values(map('a', 1)) = [1]", 1),
@@ -239,8 +239,8 @@ func subscriptScalar() *Scalar {
 		Overloads: []Overload{elementOverload(0, false), mapLookup()}}
 }
 
-func elementAtScalar(name, doc, example string, try bool) *Scalar {
-	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{elementOverload(1, try), mapLookup()}}
+func elementAtScalar(name, doc, example string, try bool, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{elementOverload(1, try), mapLookup()}}
 }
 
 // elementOverload takes an element, counted from base; with base 1, negative numbers
@@ -413,7 +413,7 @@ func arrayContains() Overload {
 }
 
 func arrayPositionScalar() *Scalar {
-	return &Scalar{Name: "array_position", Aliases: []string{"list_position"}, Doc: "Place of the first element that equals a value, from 1; 0 if there is none.", Example: "array_position(array('a', 'b'), 'b') = 2", Overloads: []Overload{
+	return &Scalar{Name: "array_position", Aliases: []string{"list_position", "array_indexof", "list_indexof"}, Doc: "Place of the first element that equals a value, from 1; 0 if there is none.", Example: "array_position(array('a', 'b'), 'b') = 2", Overloads: []Overload{
 		withElement(func([]arrow.DataType) arrow.DataType { return columnar.Int64 }, func(c *call, lists kernel.Lists, value arrow.Array) (arrow.Array, error) {
 			return nullableRows(c, func(i int) (int64, bool) {
 				at, _ := c.findElement(lists, value, i)
@@ -563,8 +563,8 @@ func arraySliceScalar() *Scalar {
 	})
 }
 
-func arrayExtremeScalar(name, doc, example string, sign int) *Scalar {
-	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{{
+func arrayExtremeScalar(name, doc, example string, sign int, aliases ...string) *Scalar {
+	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
 		Args: []Matcher{listType}, NullSafe: true, Result: func(args []arrow.DataType) (arrow.DataType, error) { return elemOf(args[0]), nil },
 		Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			return onRows(elemOf(args[0]), func(c *call) (arrow.Array, error) {

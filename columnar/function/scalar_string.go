@@ -85,7 +85,7 @@ func textScalars() []*Scalar {
 	list := []*Scalar{
 		caseScalar("lower", "The text in lower case.", "lower('TiDe') = tide", kernel.Lower, "lcase"),
 		caseScalar("upper", "The text in upper case.", "upper('TiDe') = TIDE", kernel.Upper, "ucase"),
-		lengthScalar("length", "Number of characters of a text, of bytes of a BINARY.", "length('größe') = 5", true, "len"),
+		lengthOfAnyScalar(),
 		lengthScalar("char_length", "Number of characters (Unicode code points) of a text.", "char_length('日本') = 2", true, "character_length"),
 		lengthScalar("octet_length", "Number of bytes of a text or BINARY.", "octet_length('日本') = 6", false, "strlen"),
 		testScalar("starts_with", "Whether a text begins with another.", "starts_with('tidemill', 'tide') = true", kernel.HasPrefix, "startswith", "prefix"),
@@ -301,6 +301,13 @@ func lengthScalar(name, doc, example string, characters bool, aliases ...string)
 			}), nil
 		},
 	}}}
+}
+
+// lengthOfAnyScalar is length, of arrays and maps, too.
+func lengthOfAnyScalar() *Scalar {
+	f := lengthScalar("length", "Number of characters of a text, of bytes of a BINARY, of elements of an array, of entries of a map.", "length('größe') = 5", true, "len")
+	f.Overloads = append(f.Overloads, sizeScalar().Overloads...)
+	return f
 }
 
 func testScalar(name, doc, example string, test kernel.TextTest, aliases ...string) *Scalar {

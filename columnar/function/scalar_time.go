@@ -3,6 +3,7 @@ package function
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"time"
 
@@ -131,17 +132,30 @@ func intervalTimes(at, by int, divide bool, args ...Matcher) Overload {
 				if divide && f == 0 {
 					return arrow.MonthDayNanoInterval{}, explain(c.env, &kernel.ValueError{Kind: kernel.ErrDivideByZero, Text: "division by zero: an interval / 0"}, "nullif")
 				}
-				if divide {
-					f = 1 / f
-				}
-				out, ok := columnar.MulInterval(string(columnar.AppendFloat(nil, f, 64)), v.at(i))
+				out, ok := intervalBy(v.at(i), f, divide)
 				if !ok {
-					return out, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("(%s) * %v overflows INTERVAL", columnar.AppendInterval(nil, v.at(i)), f)}
+					sign := map[bool]string{false: "*", true: "/"}[divide]
+					return out, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("(%s) %s %v overflows INTERVAL", columnar.AppendInterval(nil, v.at(i)), sign, f)}
 				}
 				return out, nil
 			})
 		}), nil
 	}}
+}
+
+// intervalBy is v times a number as it is written, or divided by it, if that is not zero.
+func intervalBy(v arrow.MonthDayNanoInterval, number float64, divide bool) (out arrow.MonthDayNanoInterval, ok bool) {
+	if number == 0 || divide && math.IsInf(number, 0) {
+		return out, true
+	}
+	by, ok := new(big.Rat).SetString(string(columnar.AppendFloat(nil, number, 64)))
+	if !ok {
+		return out, false
+	}
+	if !divide {
+		by.Inv(by)
+	}
+	return columnar.DivideInterval(int64(v.Months), int64(v.Days), big.NewInt(v.Nanoseconds), by)
 }
 
 // timeScalars are the functions on dates, times and intervals.
@@ -170,7 +184,7 @@ func timeScalars() []*Scalar {
 		{"year", "year(make_date(2024, 5, 6)) = 2024", kernel.Year, nil},
 		{"quarter", "quarter(make_date(2024, 5, 6)) = 2", kernel.Quarter, nil},
 		{"month", "month(make_date(2024, 5, 6)) = 5", kernel.Month, nil},
-		{"week", "week(make_date(2024, 1, 1)) = 1", kernel.WeekOfYear, []string{"weekofyear"}},
+		{"week", "week(make_date(2024, 1, 1)) = 1", kernel.WeekOfYear, []string{"weekofyear", "isoweek"}},
 		{"day", "day(make_date(2024, 5, 6)) = 6", kernel.Day, []string{"dayofmonth"}},
 		{"dayofweek", "dayofweek(make_date(2024, 5, 5)) = 1", kernel.DayOfWeek, nil},
 		{"isodow", "isodow(make_date(2024, 5, 5)) = 7", kernel.ISODayOfWeek, nil},

@@ -23,6 +23,7 @@ type packedKey struct {
 	tags   [chunk]uint32
 	found  [chunk]uint64
 	miss   [chunk]uint16
+	grid   grid
 }
 
 func newPackedKey(mem memory.Allocator, types []arrow.DataType, opts Options) (*packedKey, error) {
@@ -40,6 +41,7 @@ func newPackedKey(mem memory.Allocator, types []arrow.DataType, opts Options) (*
 		words:   make([]uint64, stride*chunk),
 		direct:  len(types) == 1 && columns[0].width == 8 && types[0].ID() != arrow.FLOAT64,
 	}
+	t.grid.reset()
 	return t, nil
 }
 
@@ -56,12 +58,13 @@ func (t *packedKey) Bytes() int64 {
 }
 
 func (t *packedKey) ownBytes(slots, rows, nulls int) int64 {
-	return int64(slots+rows+nulls)*8 + int64(len(t.words))*8
+	return int64(slots+rows+nulls)*8 + int64(len(t.words))*8 + t.grid.bytes()
 }
 
 func (t *packedKey) Reset() {
 	clear(t.slots)
 	t.n, t.rows, t.nulls = 0, t.rows[:0], nil
+	t.grid.reset()
 	for i := range t.columns {
 		if t.columns[i].text != nil {
 			t.columns[i].text.reset()
@@ -71,6 +74,7 @@ func (t *packedKey) Reset() {
 
 func (t *packedKey) Release() {
 	t.slots, t.rows, t.nulls, t.words = nil, nil, nil, nil
+	t.grid.giveUp()
 	for i := range t.columns {
 		if t.columns[i].text != nil {
 			t.columns[i].text.release()
@@ -99,12 +103,29 @@ func (t *packedKey) probe(keys []arrow.Array, ids []uint32, insert bool) error {
 	defer t.close()
 	for lo := 0; lo < len(ids); lo += chunk {
 		hi := min(lo+chunk, len(ids))
-		words := t.pack(lo, hi, nulls)
-		if err := t.probeChunk(words, ids[lo:hi], nulls, insert); err != nil {
+		if err := t.probeRows(lo, hi, ids[lo:hi], nulls, insert); err != nil {
 			return err
+		}
+		if insert && t.n >= t.grid.next {
+			if err := t.remakeGrid(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// probeRows puts the ids of rows lo to hi into ids.
+func (t *packedKey) probeRows(lo, hi int, ids []uint32, nulls, insert bool) error {
+	if t.grid.ids == nil || nulls {
+		t.grid.lacks = t.grid.lacks || insert
+		return t.probeChunk(t.pack(lo, hi, nulls), ids, nulls, insert)
+	}
+	misses := t.lookUp(lo, hi, ids)
+	if misses == 0 {
+		return nil
+	}
+	return t.findMissed(lo, hi, misses, ids, insert)
 }
 
 // close drops the references to the batch.

@@ -79,6 +79,9 @@ func (t *RowTable) Exclude(row int) { t.ids[row] = NotFound }
 
 // Build groups the rows by key. Nothing may be added afterwards.
 func (t *RowTable) Build() {
+	if p, ok := t.table.(*packedKey); ok {
+		p.settle()
+	}
 	n := t.table.Len()
 	t.from = make([]uint32, n+1)
 	for _, id := range t.ids {

@@ -63,6 +63,9 @@ type Dialect interface {
 type Inferred struct {
 	Schema *arrow.Schema
 	Pinned map[string]string
+	// Seen is Schema, with the type NULL in each place, also within a column, that had no
+	// value in the files; nil where that tells no more.
+	Seen *arrow.Schema
 }
 
 // Columns are the columns a source reads from the content of its files.

@@ -114,7 +114,8 @@ func squeeze(s string) string {
 const headOfText = 16
 
 // detect is e, or what a text that begins with head is in where e leaves that open: by its
-// mark, or by the zero bytes that UTF-16 has beside each letter of ASCII.
+// mark, or by the zero bytes that UTF-16 has beside each letter of ASCII. Where nothing is
+// stated all of them must be there.
 func (e Encoding) detect(head []byte) Encoding {
 	switch {
 	case e.isUTF8() && bytes.HasPrefix(head, []byte{0xFF, 0xFE, 0, 0}):
@@ -125,30 +126,35 @@ func (e Encoding) detect(head []byte) Encoding {
 		return utf16LE
 	case e.isUTF8() && bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
 		return utf16BE
-	case !e.IsStated() || e == utf16Any:
-		if zeros := zeroBytes(head); zeros == 1 {
+	case e == utf16Any:
+		if first, second := zeroBytes(head); second > first {
 			return utf16LE
-		} else if zeros == 0 {
+		}
+	case !e.IsStated():
+		first, second := zeroBytes(head)
+		switch pairs := min(len(head), headOfText) / 2; {
+		case pairs < 2:
+		case first == 0 && second == pairs:
+			return utf16LE
+		case first == pairs && second == 0:
 			return utf16BE
 		}
 	}
 	return e
 }
 
-// zeroBytes is which byte of each of the first pairs is zero while the other is not: 0 or 1,
-// and -1 if neither is in all of them.
-func zeroBytes(head []byte) int {
+// zeroBytes is how often the first and the second of two bytes are zero in the first pairs.
+func zeroBytes(head []byte) (first, second int) {
 	head = head[:min(len(head), headOfText)&^1]
-	for zero := range 2 {
-		pairs := 0
-		for i := 0; i < len(head) && head[i+zero] == 0 && head[i+1-zero] != 0; i += 2 {
-			pairs++
+	for i := 0; i < len(head); i += 2 {
+		if head[i] == 0 {
+			first++
 		}
-		if pairs > 1 && 2*pairs == len(head) {
-			return zero
+		if head[i+1] == 0 {
+			second++
 		}
 	}
-	return -1
+	return first, second
 }
 
 // NewReader turns text in e into UTF-8.

@@ -50,6 +50,7 @@ func TestDecoders(t *testing.T) {
 		{"utf-16le by its zeros", "", inUnits(little, 2, "col_a,col_b\n\u20ac"), "col_a,col_b\n\u20ac"},
 		{"utf-16be by its zeros", "utf-16", inUnits(big, 2, "col_a,col_b\n\u20ac"), "col_a,col_b\n\u20ac"},
 		{"utf-16le stated as utf-16", "utf-16", inUnits(little, 2, "col_a,col_b\n"), "col_a,col_b\n"},
+		{"utf-16le stated as utf-16, not all ASCII", "utf-16", inUnits(little, 2, "\u20ac,b\n"), "\u20ac,b\n"},
 		{"zeros in stated utf-8 are data", "utf8", []byte("a\x00b\x00"), "a\x00b\x00"},
 		{"one zero is data", "", []byte("a\x00b,c,d"), "a\x00b,c,d"},
 		{"utf-16le stated", "utf-16le", inUnits(little, 2, "\u20ac,x"), "\u20ac,x"},

@@ -58,11 +58,15 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 	if inf.names == nil {
 		return codec.Inferred{}, false, nil
 	}
-	fields := make([]arrow.Field, len(inf.names))
+	fields, seen := make([]arrow.Field, len(inf.names)), make([]arrow.Field, len(inf.names))
 	for i, name := range inf.names {
 		fields[i] = columnar.Field(name, inf.kinds[i].Type())
+		seen[i] = fields[i]
+		if inf.kinds[i].Empty() {
+			seen[i].Type = arrow.Null
+		}
 	}
-	return codec.Inferred{Schema: columnar.NewSchema(fields...), Pinned: f.pinned(inf.header)}, true, nil
+	return codec.Inferred{Schema: columnar.NewSchema(fields...), Seen: columnar.NewSchema(seen...), Pinned: f.pinned(inf.header)}, true, nil
 }
 
 // pinned are the choices that were made: about the header, and, where it was found out,

@@ -66,7 +66,7 @@ func (s *Source) follow(v visitor, full bool) (isOutput bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if f := s.followed; !full && f != nil && f.dir.unchanged(info.ModTime()) {
+	if f := s.followed; !full && f != nil && f.dir.unchanged(info) {
 		return true, nil
 	}
 	id, _, err := readIdentity(fsys, s.o.options.Path)
@@ -80,7 +80,7 @@ func (s *Source) follow(v visitor, full bool) (isOutput bool, err error) {
 		return true, err
 	}
 	s.o.replace(id)
-	next := &follower{query: id.Query, upto: -1, dir: dirState{mtime: info.ModTime(), listed: now}}
+	next := &follower{query: id.Query, upto: -1, dir: newDirState(info, now)}
 	if f := s.followed; !full && f != nil && f.query == id.Query {
 		next.upto = f.upto
 	} else {

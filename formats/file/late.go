@@ -222,6 +222,9 @@ func (l *layout) loggedUnits(ctx context.Context, root string, lines []byte, cou
 		return err
 	})
 	pack(u.run)
+	if u.all && hashes != nil {
+		hashes.runs = u.units
+	}
 	return u.units, err
 }
 
@@ -235,6 +238,7 @@ type entryHashes struct {
 	mu      sync.Mutex
 	sums    []contentSum
 	reading map[int]*codec.ContentHash
+	runs    []connector.Unit // *lateFiles of all of very many files; nil of fewer
 }
 
 func newEntryHashes(count int) *entryHashes {
@@ -264,6 +268,25 @@ func (h *entryHashes) take(i int, hash *codec.ContentHash) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _ = hex.Decode(h.sums[i][:], []byte(sum)) // Sum writes hexadecimal
+}
+
+// eachOf visits the files of runs, with their hashes. What was packed to be read needs less
+// room than the entry of the log, read once more.
+func (h *entryHashes) eachOf(visit func(f connector.FileHash) error) error {
+	i := 0
+	for _, u := range h.runs {
+		files, err := u.(*lateFiles).list()
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := visit(connector.FileHash{FileIdentity: f.FileIdentity, Hash: h.sum(i)}); err != nil {
+				return err
+			}
+			i++
+		}
+	}
+	return nil
 }
 
 // sum is the hash of file i in hexadecimal, "" if it has none.

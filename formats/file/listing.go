@@ -59,9 +59,14 @@ type lister struct {
 // dirState is what is known of a directory since it was last read.
 type dirState struct {
 	mtime   time.Time
+	changed time.Time // see changeTime
 	listed  time.Time // when that began
 	restart bool      // read it again in any case
 	subdirs []subdir
+}
+
+func newDirState(info fs.FileInfo, now time.Time) dirState {
+	return dirState{mtime: info.ModTime(), changed: changeTime(info), listed: now}
 }
 
 type subdir struct {
@@ -175,7 +180,7 @@ func (l *lister) dir(ctx context.Context, d dirVisit, v visitor) error {
 		}
 		d.above = append(slices.Clip(d.above), key)
 	}
-	if s := l.dirs[d.dir]; s != nil && s.unchanged(info.ModTime()) {
+	if s := l.dirs[d.dir]; s != nil && s.unchanged(info) {
 		return l.below(ctx, d, s.subdirs, v)
 	}
 	state, err := l.read(d, info, now, v)
@@ -193,7 +198,8 @@ var errIsCheckpoint = errors.New("a checkpoint")
 
 // read visits the files of one directory; state is nil if there is nothing to visit.
 func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (state *dirState, err error) {
-	state = &dirState{mtime: info.ModTime(), listed: now}
+	begun := newDirState(info, now)
+	state = &begun
 	if d.prefix = d.rel; d.rel != "" {
 		d.prefix += "/"
 	}
@@ -231,9 +237,11 @@ func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (s
 // unchanged says that no name can have come since the directory was read: it was not
 // changed since, and had not just been changed then, when the clock of its times may
 // have been too coarse to tell.
-func (s *dirState) unchanged(mtime time.Time) bool {
+func (s *dirState) unchanged(info fs.FileInfo) bool {
 	const coarse = 2 * time.Second
-	return !s.restart && s.mtime.Equal(mtime) && s.listed.Sub(mtime) > coarse
+	settled := s.listed.Add(-coarse)
+	return !s.restart && s.mtime.Equal(info.ModTime()) && s.changed.Equal(changeTime(info)) &&
+		s.mtime.Before(settled) && s.changed.Before(settled)
 }
 
 func (l *lister) below(ctx context.Context, d dirVisit, subdirs []subdir, v visitor) error {

@@ -165,3 +165,29 @@ func TestMessyDirectory(t *testing.T) {
 		equal(t, fmt.Sprintf("glob %q", glob), names, files)
 	}
 }
+
+// A folder whose modification time is put back after a file came, as tar, rsync -t and touch
+// -d do, is read again: when it was changed nobody can put back.
+func TestFolderTimePutBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := newWorld(t)
+	w.fs, w.now = vfs.OS(), time.Now().Add(10*time.Second)
+	old := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("v\n1\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.csv")
+	s := w.stream("path", dir, "rescan_every", "1 day")
+	s.expect("1")
+	s.expect()
+	write("b.csv")
+	w.now = w.now.Add(10 * time.Second)
+	s.expect("1")
+}

@@ -306,22 +306,29 @@ func (s *Source) EachHashed(_ context.Context, start, end connector.Offset, visi
 	if err != nil {
 		return err
 	}
-	entry, i := from, 0 // the file's number in its entry
-	err = s.eachRead(from, to, func(id int64, f loggedFile) error {
-		if id != entry {
-			entry, i = id, 0
+	for id := from + 1; id <= to; id++ {
+		if err := s.entryHashed(id, visit); err != nil {
+			return err
 		}
-		i++
-		return visit(connector.FileHash{FileIdentity: f.FileIdentity, Hash: s.reading[id].sum(i - 1)})
-	})
-	if err != nil {
-		return err
 	}
 	for id := from + 1; id <= to; id++ {
 		delete(s.reading, id)
 	}
 	s.planned.Data = nil
 	return nil
+}
+
+// entryHashed is EachHashed of one entry.
+func (s *Source) entryHashed(id int64, visit func(f connector.FileHash) error) error {
+	hashes := s.reading[id]
+	if hashes != nil && hashes.runs != nil {
+		return hashes.eachOf(visit)
+	}
+	i := 0 // the file's number in its entry
+	return s.eachRead(id-1, id, func(_ int64, f loggedFile) error {
+		i++
+		return visit(connector.FileHash{FileIdentity: f.FileIdentity, Hash: hashes.sum(i - 1)})
+	})
 }
 
 // eachRead is eachFile without those that are skipped.

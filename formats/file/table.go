@@ -173,7 +173,7 @@ func (o *opened) rowCount(files []connector.FileIdentity) (int64, bool) {
 // FileSchema is the schema one file has by itself.
 type FileSchema struct {
 	Path   string
-	Schema *arrow.Schema // nil if it says nothing about columns
+	Schema *arrow.Schema // nil if it says nothing about columns; NULL is the type of what has no value
 	Err    error         // it cannot be read
 }
 
@@ -198,7 +198,11 @@ func (t *Table) Schemas(ctx context.Context) ([]FileSchema, error) {
 		case err != nil:
 			out[i].Err = err
 		case ok:
-			out[i].Schema, _ = withFolders(inferred.Schema, t.folderFields(f))
+			seen := inferred.Seen
+			if seen == nil {
+				seen = inferred.Schema
+			}
+			out[i].Schema, _ = withFolders(seen, t.folderFields(f))
 		}
 	}
 	return out, nil

@@ -48,7 +48,8 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 		if err != nil {
 			return codec.Inferred{}, false, err
 		}
-		if n > 0 { // a file without records must not take the place of one that has some
+		// A file without records, or of empty ones, must not take the place of one that tells.
+		if n > 0 && len(root.fields) > 0 {
 			sampled++
 		}
 		left -= n
@@ -56,11 +57,7 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 	if len(root.fields) == 0 {
 		return codec.Inferred{}, false, nil
 	}
-	fields := make([]arrow.Field, len(root.fields))
-	for i, f := range root.fields {
-		fields[i] = columnar.Field(f.name, f.dataType())
-	}
-	return codec.Inferred{Schema: columnar.NewSchema(fields...)}, true, nil
+	return codec.Inferred{Schema: root.schema(columnar.String), Seen: root.schema(arrow.Null)}, true, nil
 }
 
 // sample adds up to most records of one file to root. What is no record counts, too,
@@ -159,18 +156,29 @@ func (s *shape) field(name string) *shape {
 	return &s.fields[len(s.fields)-1].shape
 }
 
+// schema is the columns of the records seen; without is the type of what had no value.
+func (s *shape) schema(without arrow.DataType) *arrow.Schema {
+	return columnar.NewSchema(s.typed(without)...)
+}
+
+func (s *shape) typed(without arrow.DataType) []arrow.Field {
+	fields := make([]arrow.Field, len(s.fields))
+	for i, f := range s.fields {
+		fields[i] = columnar.Field(f.name, f.dataType(without))
+	}
+	return fields
+}
+
 // dataType is the type that holds all values seen; VARCHAR, as JSON text, where their
 // kinds conflict.
-func (s *shape) dataType() arrow.DataType {
+func (s *shape) dataType(without arrow.DataType) arrow.DataType {
 	switch {
 	case s.isObj && s.elem == nil && s.kinds.Empty() && len(s.fields) > 0:
-		fields := make([]arrow.Field, len(s.fields))
-		for i, f := range s.fields {
-			fields[i] = columnar.Field(f.name, f.dataType())
-		}
-		return arrow.StructOf(fields...)
+		return arrow.StructOf(s.typed(without)...)
 	case s.elem != nil && !s.isObj && s.kinds.Empty():
-		return columnar.ListOf(s.elem.dataType())
+		return columnar.ListOf(s.elem.dataType(without))
+	case s.elem == nil && !s.isObj && s.kinds.Empty():
+		return without
 	case s.elem == nil && !s.isObj:
 		return s.kinds.Type()
 	}

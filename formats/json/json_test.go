@@ -335,7 +335,7 @@ func TestInferBehindEmpty(t *testing.T) {
 	t.Parallel()
 	var files []codec.File
 	for i := range 40 {
-		files = append(files, codectest.File(t, fmt.Sprintf("%02d.json", i), []byte([]string{"\n", "[]", " \n \n"}[i%3])))
+		files = append(files, codectest.File(t, fmt.Sprintf("%02d.json", i), []byte([]string{"\n", "[]", " \n \n", "{}"}[i%4])))
 	}
 	files = append(files, codectest.File(t, "z.json", []byte(`{"a":1}`)))
 	got, ok, err := newFormat(t, Options{}).Infer(t.Context(), files)

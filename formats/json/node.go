@@ -69,6 +69,7 @@ type node struct {
 	keys     []key   // of an object
 	index    map[string]int32
 	admit    func(key string) bool // whether a key that is not known may be there; nil: any may
+	keepsAll bool                  // admit is told of keys that can be no name, too
 	filled   frame
 
 	// What was in the batch at mark, and values of the wrong kind since.
@@ -323,7 +324,7 @@ func (s *scanner) findKey(n *node, p int) (k int32, end int, ok bool) {
 	if hasEscape {
 		name, ok = jsonRules.AppendText(s.scratch[:0], s.buf, cells.Escaped(from, close))
 		if s.scratch = name; !ok { // a lone surrogate names no column
-			if n.admit != nil {
+			if n.keepsAll {
 				n.admit(string(s.buf[from:close]))
 			}
 			return noKey, p + 1, true

@@ -210,6 +210,7 @@ func (r *reader) guardColumns() {
 		}
 	}
 	r.root.admit = func(key string) bool { return r.columns.IsElsewhere(key) || r.meet(key) }
+	r.root.keepsAll = r.rescues
 }
 
 // guard takes note of keys within n.
@@ -217,6 +218,7 @@ func (r *reader) guard(n *node) {
 	switch {
 	case n.kind == object:
 		n.admit = func(key string) bool { return r.meet(n.path() + "." + key) }
+		n.keepsAll = r.rescues
 	case n.kind == leaf && r.rescues:
 		n.probe, _ = cells.NewColumn(r.req.Mem, n.dt, r.rules) // as its column was made
 	}

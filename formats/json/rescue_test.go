@@ -26,6 +26,7 @@ func TestRescue(t *testing.T) {
 		{"nulls", `{"b":null,"s":{"q":null},"l":null}`, "∅"},
 		{"escapes", `{"\u0062\n":"\ud83d\ude00\"","a":"1"}`, `{"b\n":"\ud83d\ude00\"","a":"1"}`},
 		{"a lone surrogate", `{"b":"\ud800","\udc00":1}`, `{"b":"\ud800","\\udc00":1}`},
+		{"a key that is no text", `{"a":1,"\udc00":2,"s":{"x":1,"\ud800":true}}`, `{"\\udc00":2,"s":{"\\ud800":true}}`},
 		{"within a struct", `{"s":{"x":1.5,"y":{"q":1},"z":{}}}`, `{"s":{"x":1.5,"z":{}}}`},
 		{"a list is kept whole", `{"l":[1,2.5,3]}`, `{"l":[1,2.5,3]}`},
 		{"a map is kept whole", `{"m":{"k":"x","j":1}}`, `{"m":{"k":"x","j":1}}`},

@@ -45,6 +45,7 @@ func (v *Values) watch(n *node) {
 			v.isBad = true
 			return false
 		}
+		n.keepsAll = true
 	case leaf:
 		n.probe, _ = cells.NewColumn(v.mem, n.dt, v.rules) // as its column was made
 	}

@@ -26,9 +26,11 @@ type chunkPages struct {
 	plain  []byte // decompressed page, reused
 	pooled *pageBuffers
 	left   int64 // values (with nulls) in the pages not yet read
-	header format.PageHeader
-	places []pageLocation // where the pages are; nil where that is not known
-	expect int64          // values of the next page, by places; 0: not known
+	// Bytes by which the chunk may be longer than it says.
+	unstated int64
+	header   format.PageHeader
+	places   []pageLocation // where the pages are; nil where that is not known
+	expect   int64          // values of the next page, by places; 0: not known
 
 	sharedPage
 }
@@ -58,7 +60,7 @@ func (p *chunkPages) close() {
 // the next page is read.
 type dataPage struct {
 	values   int // with nulls, and empty lists
-	nulls    int // of them by the header, -1 where it does not say
+	nulls    int // of them by the header; 0 may also mean that it does not say
 	encoding format.Encoding
 	rep, def levels
 	data     []byte // the encoded values; padding bytes may be read after them
@@ -161,9 +163,9 @@ func (p *chunkPages) advance(n int) {
 // that of the codes.
 const plainDictionary = format.Encoding(2)
 
-// unstated is the most bytes by which writers state the length of a chunk too short: some
-// left out the header of its dictionary.
-const unstated = 100
+// dictionaryHeader is more bytes than the header of a dictionary page has, which some writers
+// leave out of the length of a chunk.
+const dictionaryHeader = 100
 
 // checkEncoding refuses the encodings of newer writers, all of which list what a chunk has,
 // where it is not listed.
@@ -267,7 +269,7 @@ func (p *chunkPages) inflate(src []byte, size int, reuse bool) ([]byte, error) {
 // on the way. At the end of the chunk it returns io.EOF.
 func (p *chunkPages) next(page *dataPage, dictionary func(data []byte, n int) error) error {
 	for p.left > 0 {
-		if p.at >= chunkStart(p.meta)+p.meta.TotalCompressedSize+unstated {
+		if p.at >= chunkStart(p.meta)+p.meta.TotalCompressedSize+p.unstated {
 			return errors.New("its pages end before its values do")
 		}
 		if err := p.readHeader(); err != nil {
@@ -361,6 +363,7 @@ func (p *chunkPages) dictionaryPage(b []byte, dictionary func([]byte, int) error
 	if !h.Valid || h.V.NumValues < 0 {
 		return errors.New("a dictionary page has no proper header")
 	}
+	p.unstated = dictionaryHeader
 	if e := h.V.Encoding; e != format.Plain && e != plainDictionary {
 		return fmt.Errorf("a dictionary is encoded as %s", e)
 	}
@@ -380,7 +383,7 @@ func (p *chunkPages) pageV1(page *dataPage, b []byte) error {
 	if err != nil {
 		return err
 	}
-	*page = dataPage{values: int(h.V.NumValues), nulls: -1, encoding: h.V.Encoding}
+	*page = dataPage{values: int(h.V.NumValues), encoding: h.V.Encoding}
 	if page.rep, data, err = levelsV1(data, h.V.RepetitionLevelEncoding, p.leaf.rep, page.values); err != nil {
 		return err
 	}

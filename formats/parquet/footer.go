@@ -154,8 +154,8 @@ func (m *fileMeta) checkRowGroups() error {
 			}
 		}
 	}
-	if total != m.footer.NumRows {
-		return fmt.Errorf("damaged Parquet file: its row groups have %d rows, by the footer %d", total, m.footer.NumRows)
+	if n := m.footer.NumRows; n > 0 && n != total { // some writers leave it out
+		return fmt.Errorf("damaged Parquet file: its row groups have %d rows, by the footer %d", total, n)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -297,6 +298,54 @@ func TestNumberDictionary(t *testing.T) {
 	defer got.Release()
 	sameTable(t, got, want)
 	crossCheck(t, m, "a", want)
+}
+
+// TestUniqueNumbers encodes pages of numbers that hardly repeat, which the sample finds out
+// before a code is given, and of such as look like it and do repeat.
+func TestUniqueNumbers(t *testing.T) {
+	t.Parallel()
+	mixed := func(i int) uint64 { return valueHash(uint64(i)) }
+	for _, c := range []struct {
+		name  string
+		n     int
+		value func(i int) uint64
+		coded bool
+		sized int // slots, which tell how far it went
+	}{
+		{"ascending keys", 20000, func(i int) uint64 { return uint64(i) }, false, 0},
+		{"scattered keys", 20000, func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }, false, 0},
+		{"pairs of keys", 20000, func(i int) uint64 { return uint64(i / 2) }, false, 1 << 16},
+		{"few in turn", 20000, func(i int) uint64 { return uint64(i % 100) }, true, 1 << 16},
+		{"as many in turn as the sample is long", 20000, func(i int) uint64 { return uint64(i % 512) }, true, 1 << 16},
+		{"some thousands at random", 20000, func(i int) uint64 { return mixed(i) % 2000 }, true, 1 << 16},
+		{"long runs", 20000, func(i int) uint64 { return uint64(i / 1000) }, true, 1 << 16},
+		{"too few to tell", 200, func(i int) uint64 { return uint64(i) }, true, 1 << 10},
+	} {
+		for _, size := range []int{4, 8} {
+			var values []byte
+			for i := range c.n {
+				if size == 8 {
+					values = binary.LittleEndian.AppendUint64(values, c.value(i))
+				} else {
+					values = binary.LittleEndian.AppendUint32(values, uint32(c.value(i)))
+				}
+			}
+			before := slices.Clone(values)
+			d := &valueDictionary{}
+			coded := d.encode(values, size)
+			if coded != c.coded || len(d.slots) > c.sized || !slices.Equal(values, before) {
+				t.Errorf("%s of %d bytes: coded %v with %d slots", c.name, size, coded, len(d.slots))
+			}
+			for i, code := range d.codes {
+				if coded && d.values[code] != numberAt(values, size, i) {
+					t.Fatalf("%s of %d bytes: value %d has the code of %d", c.name, size, i, d.values[code])
+				}
+			}
+			if !coded && len(d.values) > 0 {
+				t.Errorf("%s of %d bytes: %d values are left", c.name, size, len(d.values))
+			}
+		}
+	}
 }
 
 // TestWriteDictionary writes encoded batches with different dictionaries.

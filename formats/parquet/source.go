@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -87,29 +88,34 @@ func (r *leafReader) nextPage() (bool, error) {
 	return true, r.openValues()
 }
 
-// errLong says that what a page or chunk has is more than it says.
 var errLong = errors.New("a page has more values than its header says")
 
-// endPage checks, after the last level of a page, that it had just the values that its
-// levels and its header speak of: damage that makes them differ would shift all others.
+// endPage checks, after the last level of a page, that it has no value beyond those that its
+// levels and its header speak of: damage that makes them differ shifts all others.
 func (r *leafReader) endPage() error {
-	if nulls := r.page.nulls; nulls >= 0 && r.page.values-r.read != nulls {
+	if nulls := r.page.nulls; nulls > 0 && r.page.values-r.read != nulls {
 		return fmt.Errorf("a page has %d nulls, by its header %d", r.page.values-r.read, nulls)
 	}
 	long := false
 	switch r.form {
-	case formFixed, formTexts:
-		long = len(r.data) > 0
+	case formFixed:
+		long = len(r.data) >= r.stored && !isFiller(r.data)
+	case formTexts:
+		long = len(r.data) >= 4 && !isFiller(r.data) // the length of a text
 	case formDense:
 		long = len(r.offsets) > 1
 	case formBits:
-		long = (r.bit+7)/8 < len(r.data)
+		long = (r.bit+7)/8 < len(r.data) && !isFiller(r.data[(r.bit+7)/8:])
 	}
 	if long {
 		return errLong
 	}
 	return nil
 }
+
+// isFiller says whether the bytes behind the last value of a page are what some writers,
+// fastparquet for one, leave there.
+func isFiller(rest []byte) bool { return len(rest) <= 8 && bytes.Count(rest, []byte{0}) == len(rest) }
 
 // endChunk checks that no page is left after the last row.
 func (r *leafReader) endChunk() error {

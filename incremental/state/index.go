@@ -80,10 +80,11 @@ func (p *indexPart) grow(number, size int) {
 	}
 }
 
-// indexLoad collects slots to be put into an empty index at once: part after part, so
-// that the places of one part stay in cache.
+// indexLoad collects slots to be put into an index at once: part after part, so that the
+// places of one part stay in cache.
 type indexLoad struct {
 	parts [indexParts][]uint64
+	gone  []uint32 // rows that only hide what older files hold of their keys
 }
 
 func (l *indexLoad) add(tag, row uint32) {
@@ -91,20 +92,37 @@ func (l *indexLoad) add(tag, row uint32) {
 	l.parts[part] = append(l.parts[part], uint64(tag)<<32|uint64(row))
 }
 
-// into fills x and forgets the slots.
+// into adds the slots to x and forgets them.
 func (l *indexLoad) into(x *index) {
 	for i, slots := range l.parts {
-		size := minPart
-		for size*(80+i)/200 < len(slots)+len(slots)/8+4 {
-			size *= 2
+		if len(slots) == 0 {
+			continue
 		}
 		p := &x.parts[i]
-		p.make(i, size)
+		n := p.n + len(slots)
+		p.expect(i, n)
 		for _, s := range slots {
 			p.place(s)
 		}
-		p.n = len(slots)
-		l.parts[i] = nil
+		p.n = n
+		l.parts[i] = slots[:0]
+	}
+}
+
+// expect makes room for n rows.
+func (x *index) expect(n int) {
+	for i := range x.parts {
+		x.parts[i].expect(i, n/indexParts)
+	}
+}
+
+func (p *indexPart) expect(number, n int) {
+	size := max(minPart, len(p.slots))
+	for size*(80+number)/200 < n+n/8+4 {
+		size *= 2
+	}
+	if size > len(p.slots) {
+		p.grow(number, size)
 	}
 }
 

@@ -45,11 +45,25 @@ type mergeSource struct {
 	deleted  *array.Boolean
 	prefixes []int64
 	name     string
+	rows     int
 	last     []byte // key of the row before, to find files out of order
 }
 
 // newMerger opens the files of a table, in the order of checkpoint.OperatorState.
-func newMerger(ctx context.Context, mem memory.Allocator, opener FileOpener, operator string, files []checkpoint.StateFile) (_ *merger, err error) {
+func newMerger(ctx context.Context, mem memory.Allocator, opener FileOpener, operator string, files []checkpoint.StateFile) (*merger, error) {
+	m, err := openFiles(mem, opener, operator, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.start(ctx); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// openFiles is a merger that has not read any row.
+func openFiles(mem memory.Allocator, opener FileOpener, operator string, files []checkpoint.StateFile) (_ *merger, err error) {
 	m := &merger{mem: mem}
 	defer func() {
 		if err != nil {
@@ -61,35 +75,39 @@ func newMerger(ctx context.Context, mem memory.Allocator, opener FileOpener, ope
 		if err != nil {
 			return nil, err
 		}
-		s := &mergeSource{reader: r, age: i, name: f.Name}
-		m.sources = append(m.sources, s)
+		m.sources = append(m.sources, &mergeSource{reader: r, age: i, name: f.Name, rows: int(f.Rows)})
 		if i == 0 {
 			m.layout = r.layout
 		} else if !m.layout.same(&r.layout) {
 			return nil, fmt.Errorf("%w: %s has other columns than %s", checkpoint.ErrCorrupt, f.Name, files[0].Name)
 		}
-		if s.codec, err = keyenc.New(m.layout.sortTypes(), nil); err != nil {
-			return nil, err
-		}
 	}
 	m.order = m.layout.orderIndex()
+	return m, nil
+}
+
+// start reads the first rows of each file.
+func (m *merger) start(ctx context.Context) (err error) {
 	bound, evicted := int64(math.MinInt64), false
 	for i := len(m.sources) - 1; i >= 0; i-- {
 		s := m.sources[i]
+		if s.codec, err = keyenc.New(m.layout.sortTypes(), nil); err != nil {
+			return err
+		}
 		s.bound, s.evicted = bound, evicted
 		if b := s.reader.bound; b != nil {
 			bound, evicted = max(bound, *b), true
 		}
 		ok, err := s.advance(ctx, m)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok {
 			m.heap = append(m.heap, s)
 		}
 	}
 	heap.Init(&m.heap)
-	return m, nil
+	return nil
 }
 
 func (m *merger) close() error {

@@ -25,7 +25,7 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 	if s, ok := sessionOf(a); ok {
 		return describeSession(a, s, mode)
 	}
-	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode}
+	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode, partials: &physical.Partials{}}
 	keys := keyFields(a)
 	order := state.Order{By: state.ByKey}
 	if closing, mark, ok := closingKey(a); ok {
@@ -166,7 +166,9 @@ func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 	below := in
 	routing := keys
 	if !spec.HasDistinct() {
-		below = physical.NewPartialAggregate(in, spec)
+		partial := physical.NewPartialAggregate(in, spec)
+		partial.Kept = inst.op.partials
+		below = partial
 		routing = positions(spec.StateSchema(), len(keys))
 	}
 	if len(keys) > 0 {

@@ -24,7 +24,7 @@ type Watermarks struct {
 	Evict *int64 // state at or before it is removed: the watermark of this batch
 }
 
-// Operator is a stateful node of a query. It is immutable.
+// Operator is a stateful node of a query. It is immutable, but for the memory it keeps.
 type Operator struct {
 	node logical.Node
 	name string
@@ -33,6 +33,8 @@ type Operator struct {
 	mode connector.OutputMode
 	spec state.Spec
 	join *joinState // of a join of streams
+	// partials are tables of an aggregate, kept from batch to batch; nil for others.
+	partials *physical.Partials
 	// evicted says that the watermark removes rows of the state: those whose order
 	// column plus evictOffset is at or before it.
 	evicted     bool
@@ -130,6 +132,13 @@ func inKeyOrder(a *logical.Aggregate, p physical.Plan) (physical.Plan, error) {
 		return p, nil
 	}
 	return physical.NewSort(p, append(times, others...))
+}
+
+// Release gives up the memory kept for the next batch.
+func (o *Operator) Release() {
+	if o.partials != nil {
+		o.partials.Release()
+	}
 }
 
 // Name is the stable name.

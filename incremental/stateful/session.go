@@ -324,7 +324,7 @@ func (r *sessionReader) result(rows []uint32) (_ arrow.RecordBatch, err error) {
 	for i, acc := range r.shard.Accumulators() {
 		a, err := acc.Result(rows)
 		if err != nil {
-			return nil, &eval.Error{Expr: r.plan.spec.Aggs[i].Expr.String(), Err: err}
+			return nil, eval.Failed(r.plan.spec.Aggs[i].Expr, err)
 		}
 		columns = append(columns, a)
 	}
@@ -599,7 +599,7 @@ func (j *sessionJoin) mergeFresh(made []uint32) error {
 		err := acc.Merge(into, states)
 		releaseAll(states)
 		if err != nil {
-			return &eval.Error{Expr: r.plan.spec.Aggs[i].Expr.String(), Err: err}
+			return eval.Failed(r.plan.spec.Aggs[i].Expr, err)
 		}
 		columns = columns[n:]
 	}

@@ -36,6 +36,8 @@ type Scenario struct {
 	Shards int
 	Steps  []Step
 	Ahead  bool // as in World: it needs several files a step and a limit
+	// NamedInputs is that of World.
+	NamedInputs int
 	// Hours says that the clock shows whole hours: what a query makes of the time does not
 	// depend on how often it was started.
 	Hours bool
@@ -135,7 +137,7 @@ func CrashEverywhere(t *testing.T, s Scenario, f Faults) {
 func (s *Scenario) world(fsys vfs.FS, mem arrowmemory.Allocator) (*World, error) {
 	w := NewWorld(fsys, mem, Variant{Shards: s.Shards, Snapshots: checkpoint.SnapshotPolicy{Always: true}})
 	w.Sink, w.SinkOptions, w.Retain, w.FoldEvery = s.Sink, s.SinkOptions, 2, 1
-	w.Wrap, w.Keep, w.Ahead = s.Wrap, s.Keep, s.Ahead
+	w.Wrap, w.Keep, w.Ahead, w.NamedInputs = s.Wrap, s.Keep, s.Ahead, s.NamedInputs
 	if s.Hours {
 		w.Clock.grain = time.Hour
 	}

@@ -27,7 +27,9 @@ type Variant struct {
 	Shards     int
 	Snapshots  checkpoint.SnapshotPolicy
 	NoOptimize bool
-	Format     string // inputs written as csv or parquet instead of what they are
+	// NamedInputs: see incremental.Config.
+	NamedInputs int
+	Format      string // inputs written as csv or parquet instead of what they are
 }
 
 // Matrix is the variants every golden file is run in.
@@ -45,6 +47,7 @@ func Matrix() []Variant {
 		{Name: "snapshots", Restart: true, Snapshots: checkpoint.SnapshotPolicy{Always: true}},
 		{Name: "no-snapshots", Restart: true, Snapshots: checkpoint.SnapshotPolicy{Never: true}},
 		{Name: "unoptimized", NoOptimize: true},
+		{Name: "hashes", NamedInputs: 1},
 		{Name: "csv", Format: "csv"},
 		{Name: "parquet", Format: "parquet"},
 	}

@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,8 @@ type World struct {
 	Keep []string
 	// Retain and FoldEvery are the query's.
 	Retain, FoldEvery int
+	// NamedInputs is the query's.
+	NamedInputs int
 	// Wrap, if it is not nil, puts something above the plan of the query that SQL cannot
 	// say.
 	Wrap func(plan logical.Node) (logical.Node, error)
@@ -213,7 +216,8 @@ func (w *World) Config(plan logical.Node) incremental.Config {
 		Settings: w.settings, Policy: w.policy, Registry: function.Builtins(), DisableRules: w.disabled(),
 		Parallel: max(w.Variant.Shards, 1), BatchRows: w.Variant.BatchRows, Mem: w.Mem, Clock: w.Clock,
 		Snapshots: w.Variant.Snapshots, InlineSnapshots: true, Engine: "test", Retain: w.Retain, FoldEvery: w.FoldEvery,
-		KeepLate: slices.Contains(w.Keep, "late"), KeepBad: slices.Contains(w.Keep, "bad"),
+		NamedInputs: cmp.Or(w.NamedInputs, w.Variant.NamedInputs),
+		KeepLate:    slices.Contains(w.Keep, "late"), KeepBad: slices.Contains(w.Keep, "bad"),
 		Listener: incremental.Listener{Warn: w.warn},
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
 			sink, err := w.openSink(ctx, o, plan.Schema().Arrow())

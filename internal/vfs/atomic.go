@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 )
 
 // TempName is the name of the temporary file that WriteAtomic uses for name. It
@@ -39,13 +40,20 @@ func WriteAtomic(fsys FS, name string, data []byte) error {
 // synced as it grows.
 func WriteAtomicFunc(fsys FS, name string, write func(w io.Writer) error) error {
 	return writeAtomic(fsys, name, func(f File) error {
-		w := bufio.NewWriterSize(&steadyWriter{file: f}, 1<<16)
+		w := writers.Get().(*bufio.Writer)
+		w.Reset(&steadyWriter{file: f})
+		defer func() {
+			w.Reset(nil)
+			writers.Put(w)
+		}()
 		if err := write(w); err != nil {
 			return err
 		}
 		return w.Flush()
 	})
 }
+
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 1<<16) }}
 
 // syncEvery is how many bytes of a large file are written before they are synced: one
 // sync of tens of megabytes at the end would hold up every other sync on the device

@@ -23,6 +23,7 @@ type Over struct {
 	Order       []Order
 	Frame       Frame
 	DataType    arrow.DataType
+	Place       Place // where it is written
 }
 
 // Order is one ORDER BY item of a window.

@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
@@ -37,6 +39,11 @@ var rowFunctions = map[string]rowFunction{
 func IsRowFunction(name string) bool {
 	_, ok := rowFunctions[name]
 	return ok
+}
+
+// UnknownOver is the error for a function with OVER that does not exist.
+func UnknownOver(reg *function.Registry, name string) error {
+	return reg.Unknown(name, slices.Sorted(maps.Keys(rowFunctions))...)
 }
 
 // OverError is what is wrong with a window function or its window.

@@ -53,6 +53,13 @@ func SetPlace(e Expr, p Place) {
 			x.Place = p
 			setPlaces(x.Args, p)
 		}
+	case *Over:
+		if x.Place.Source == nil {
+			x.Place = p
+			setPlaces(x.Children(), p)
+		}
+	case *Logic, *Case, *In:
+		setPlaces(e.Children(), p) // what a binder made: they cannot fail themselves
 	}
 }
 
@@ -70,6 +77,8 @@ func PlaceOf(e Expr) Place {
 	case *Cast:
 		return x.Place
 	case *Agg:
+		return x.Place
+	case *Over:
 		return x.Place
 	}
 	return Place{}

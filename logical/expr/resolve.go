@@ -30,7 +30,12 @@ func (r *Resolver) Resolve(e Expr) (Expr, error) {
 	case *Name:
 		return r.name(x)
 	case *Unresolved:
-		args, err := r.resolveAll(x.Args)
+		in := r
+		if x.Over != nil && r.Windows { // none inside another
+			plain := *r
+			plain.Windows, in = false, &plain
+		}
+		args, err := in.resolveAll(x.Args)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (r *Resolver) resolveOver(u *Unresolved, args []Expr) (Expr, error) {
 		if _, scalar := r.Registry.Scalar(u.Func); scalar {
 			return nil, fmt.Errorf("%s is no window function and no aggregate: it takes no Over", u.Func)
 		}
-		return nil, r.Registry.Unknown(u.Func)
+		return nil, UnknownOver(r.Registry, u.Func)
 	}
 	if u.IgnoreNulls {
 		return nil, fmt.Errorf("%s takes no IgnoreNulls", u.Func)

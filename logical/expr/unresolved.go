@@ -54,6 +54,7 @@ func (u *Unresolved) WithChildren(children []Expr) Expr {
 type WindowSpec struct {
 	Size, Slide, Start int64 // of tumbling and hopping windows; Slide = Size: tumbling
 	Gap                Expr  // of a session window: an interval or text per row; nil otherwise
+	Place              Place // where it is written
 }
 
 func (w WindowSpec) equal(o WindowSpec) bool {

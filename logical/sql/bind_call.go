@@ -60,6 +60,8 @@ func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error
 		x, err = e.structCall(n)
 	case "named_struct":
 		x, err = e.namedStruct(n)
+	case "struct_extract":
+		x, err = e.structExtract(n)
 	case "grouping", "grouping_id":
 		x, err = e.grouping(n, name)
 	case "overlay":
@@ -86,6 +88,9 @@ func (e *env) unknownFunction(n *ast.Call, name string) error {
 	}
 	if hint, ok := elsewhere[name]; ok {
 		return e.b.unsupported(n.Name, "the function "+name, "", hint)
+	}
+	if n.Over != nil {
+		return e.b.wrap(n.Name, expr.UnknownOver(e.b.p.Functions, n.Name.Text))
 	}
 	return e.b.wrap(n.Name, e.b.p.Functions.Unknown(n.Name.Text))
 }
@@ -350,6 +355,27 @@ func (e *env) namedStruct(n *ast.Call) (expr.Expr, error) {
 		values = append(values, n.Args[i+1].Value)
 	}
 	return e.makeStruct(n, names, values)
+}
+
+// structExtract is struct_extract(s, 'field'), which is s.field.
+func (e *env) structExtract(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args) != 2 {
+		return nil, e.b.hinted(n, "struct_extract(s, 'field')", "struct_extract takes a struct and the name of a field")
+	}
+	x, err := e.bind(n.Args[0].Value)
+	if err != nil {
+		return nil, err
+	}
+	name, ok := ast.Unparen(n.Args[1].Value).(*ast.String)
+	t, isStruct := x.Type().(*arrow.StructType)
+	if !ok || !isStruct {
+		return nil, e.b.hinted(n, "struct_extract(s, 'field')", "struct_extract takes a STRUCT and a text written out, not %s", columnar.TypeName(x.Type()))
+	}
+	at, matches := columnar.Lookup(arrow.NewSchema(t.Fields(), nil), name.Value)
+	if matches != 1 {
+		return nil, e.b.errorf(n.Args[1], "there is no field %s in %s", quote(name.Value), columnar.TypeName(t))
+	}
+	return expr.NewField(x, at), nil
 }
 
 func (e *env) structLiteral(n *ast.Struct) (expr.Expr, error) {

@@ -105,14 +105,6 @@ func (e *env) bind(x ast.Expr) (expr.Expr, error) {
 	}
 	p := expr.Place{Source: e.b.source(), Offset: x.Pos()}
 	expr.SetPlace(v, p)
-	if _, isBinary := x.(*ast.Binary); isBinary {
-		return v, nil // its operands have theirs
-	}
-	if l, ok := v.(*expr.Logic); ok {
-		for _, a := range l.Args {
-			expr.SetPlace(a, p)
-		}
-	}
 	return v, nil
 }
 

@@ -617,6 +617,8 @@ func (b *binder) tableFunc(n *ast.TableFunc, outer *env) (*relation, error) {
 			return r, err
 		}
 		return b.requalified(r, n.Alias)
+	case name == "generate_series" && timesByInterval(n):
+		return b.timeSeries(n, outer)
 	case name == "range" || name == "generate_series":
 		table, err := b.series(n, name)
 		if err != nil {

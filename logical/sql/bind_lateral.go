@@ -255,6 +255,9 @@ func (l *lateral) computed(d *decorrelator, node logical.Node, items []expr.Name
 		conds = []expr.Expr{boolLiteral(true)}
 	}
 	join := logical.NewJoin(kind, l.left.node, logical.NewProject(node, append(passAll(node), there)), expr.All(conds))
+	if d.empty != nil {
+		join = join.WithSubquery("a LATERAL query that aggregates")
+	}
 	now := byID(join.Schema())
 	list := make([]expr.Named, 0, len(items)+len(now))
 	for _, c := range l.left.node.Schema().Columns {

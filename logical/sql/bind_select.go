@@ -656,9 +656,9 @@ func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 				sel.node = logical.NewFilter(sel.node, boolLiteral(false))
 			}
 		case len(d.conds) == 0:
-			sel.node = logical.NewJoin(kind(not), sel.node, logical.NewLimit(r.node, 1, 0), nil)
+			sel.node = logical.NewJoin(kind(not), sel.node, logical.NewLimit(r.node, 1, 0), nil).WithSubquery(subqueryName(x))
 		default:
-			sel.node = logical.NewJoin(kind(not), sel.node, r.node, expr.All(d.conds))
+			sel.node = logical.NewJoin(kind(not), sel.node, r.node, expr.All(d.conds)).WithSubquery(subqueryName(x))
 		}
 	case *ast.In, *ast.Quantified:
 		in, _ := asIn(x)
@@ -667,7 +667,7 @@ func (sel *selection) subqueryJoin(e *env, c ast.Expr) error {
 			return err
 		}
 		sel.attachScalars(func(expr.ID) bool { return true })
-		sel.node = logical.NewJoin(kind(not != in.Not), sel.node, right, on)
+		sel.node = logical.NewJoin(kind(not != in.Not), sel.node, right, on).WithSubquery(subqueryName(x))
 	default:
 		return fmt.Errorf("bug: %T is no subquery condition", c)
 	}

@@ -298,8 +298,9 @@ func (s *scalar) has(id expr.ID) bool { return s.node.Schema().Has(id) }
 
 // join joins s to the rows of n.
 func (s *scalar) join(b *binder, n logical.Node) logical.Node {
+	what := subqueryName(s.syntax)
 	if s.always {
-		return logical.NewJoin(logical.CrossJoin, n, s.node, nil)
+		return logical.NewJoin(logical.CrossJoin, n, s.node, nil).WithSubquery(what)
 	}
 	var on []expr.Expr
 	for _, p := range s.pairs {
@@ -312,7 +313,20 @@ func (s *scalar) join(b *binder, n logical.Node) logical.Node {
 	if len(on) == 0 {
 		on = []expr.Expr{boolLiteral(true)}
 	}
-	return logical.NewJoin(logical.LeftJoin, n, s.node, expr.All(on))
+	return logical.NewJoin(logical.LeftJoin, n, s.node, expr.All(on)).WithSubquery(what)
+}
+
+// subqueryName is what messages call a subquery.
+func subqueryName(x ast.Expr) string {
+	switch x.(type) {
+	case *ast.Exists:
+		return "EXISTS (query)"
+	case *ast.In:
+		return "IN (query)"
+	case *ast.Quantified:
+		return "ANY or ALL of a query"
+	}
+	return "a scalar subquery"
 }
 
 // scalarsOverGroups rewrites what joins the subqueries above an aggregate.

@@ -84,6 +84,7 @@ func (sel *selection) useWindow(n ast.Node, name string, time expr.Expr, spec ex
 		}
 	}
 	sel.attachScalars(func(id expr.ID) bool { return used[id] })
+	spec.Place = expr.Place{Source: sel.b.source(), Offset: n.Pos()}
 	w, err := logical.AssignWindow(sel.node, time, spec, nil)
 	if err != nil {
 		return nil, sel.b.wrap(n, err)
@@ -291,6 +292,7 @@ func (b *binder) windowTable(t *ast.TableFunc, outer *env) (*relation, error) {
 			return nil, err
 		}
 	}
+	spec.Place = expr.Place{Source: b.source(), Offset: t.Pos()}
 	w, err := logical.AssignWindow(in.node, time, spec, partition)
 	if err != nil {
 		return nil, b.wrap(t, err)

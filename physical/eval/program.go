@@ -282,7 +282,8 @@ func (f *frame) failed(n *node, err error) error {
 	if errors.As(err, &named) {
 		return err
 	}
-	if n.op == opCast && !strings.Contains(err.Error(), ";") {
+	var value *kernel.ValueError
+	if n.op == opCast && errors.As(err, &value) {
 		err = fmt.Errorf("%w; use TRY_CAST to get null instead", err)
 	}
 	return Failed(n.expr, err)

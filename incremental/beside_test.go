@@ -1,0 +1,88 @@
+package incremental_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
+	"github.com/tidemill/tidemill/internal/vfs/faultfs"
+	"github.com/tidemill/tidemill/logical/connector"
+)
+
+const countQuery = `SELECT k, count(*) AS c, sum(n) AS s FROM t GROUP BY k`
+
+// besideQuery is a query over five files, a batch each, whose next batch sets out while one
+// is staged and saved.
+func besideQuery(t *testing.T, fsys vfs.FS) *running {
+	t.Helper()
+	r := newRunningOn(t, fsys, plainStream, countQuery, connector.Complete, incremental.Trigger{Kind: incremental.AvailableNow})
+	r.cfg.Parallel = 2
+	for i := 1; i <= 5; i++ {
+		r.write(t, fmt.Sprint(i), i, i)
+	}
+	return r
+}
+
+// What a batch that sets out beside another has noted of its sources is on disk only after
+// that one has saved its state, and before any offsets name it.
+func TestBesideKeepsTheProtocol(t *testing.T) {
+	t.Parallel()
+	trace := vfs.NewTrace(vfs.NewMem(), "/")
+	besideQuery(t, trace).run(t)
+	lines := trace.Take()
+	at := func(what string) int {
+		i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "rename ") && strings.HasSuffix(l, what) })
+		if i < 0 {
+			t.Fatalf("nothing was renamed to %s in\n%s", what, strings.Join(lines, "\n"))
+		}
+		return i
+	}
+	for n := 1; n < 5; n++ {
+		entry, saved := at(fmt.Sprintf("sources/0/%d", n)), at(fmt.Sprintf("groups.%012d.change.parquet", n))
+		prepared, committed, offsets := at(fmt.Sprintf("prepared/%d", n-1)), at(fmt.Sprintf("commits/%d", n-1)), at(fmt.Sprintf("offsets/%d", n))
+		if saved > entry || entry > offsets || saved > prepared || prepared > committed || committed > offsets {
+			t.Errorf("batch %d: state %d, entry %d, prepared %d, committed %d, offsets %d", n, saved, entry, prepared, committed, offsets)
+		}
+	}
+}
+
+// A batch that fails on the device after the next one has set out is run again, and that
+// one in its turn: each file counts once.
+func TestBesideTurnsBack(t *testing.T) {
+	t.Parallel()
+	again := 0
+	for _, where := range []string{"/checkpoint/state/*/*", "/checkpoint/sources/0/*"} {
+		for n := range 4 {
+			rule := faultfs.Rule{Action: faultfs.Error, Err: "EIO", When: faultfs.Nth(n, faultfs.And(faultfs.On(vfs.OpSync), faultfs.Path(where)))}
+			again += turnsBack(t, rule)
+		}
+	}
+	if again < 4 {
+		t.Errorf("batches were tried again %d times", again)
+	}
+}
+
+// turnsBack runs the query with a fault, and to its end without it. It returns how often a
+// batch was tried again.
+func turnsBack(t *testing.T, rule faultfs.Rule) (again int) {
+	t.Helper()
+	fsys := faultfs.New(vfs.NewMem())
+	r := besideQuery(t, fsys)
+	r.cfg.Listener.Warn = func(text string) {
+		if strings.Contains(text, "tried again") {
+			again++
+		}
+	}
+	fsys.Arm(rule)
+	_ = r.start(t).Wait(t.Context()) // an entry that cannot be written ends the query
+	fsys.Arm()
+	r.run(t)
+	out, err := r.w.Output(t.Context())
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 || strings.Join(strings.Fields(lines[1]), " ") != "a 5 15" {
+		t.Errorf("%s: the output is %q, %v", rule, out, err)
+	}
+	return again
+}
