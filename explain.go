@@ -68,6 +68,7 @@ func (s *Session) explainIn(ctx context.Context, df *logical.DataFrame, mode *Ou
 	}
 	ec := s.execContext()
 	ec.Metrics = &physical.Metrics{}
+	ec.ScanStats = ec.Metrics.ScanStats
 	if err := runToEnd(ctx, p, ec); err != nil {
 		return "", err
 	}

@@ -162,3 +162,30 @@ func sortedRows(t *testing.T, s *tidemill.Session, df *logical.DataFrame) string
 	slices.Sort(lines)
 	return columnar.SchemaString(rows.Schema()) + "\n" + strings.Join(lines, "\n")
 }
+
+// TestShareAggregations: an aggregation that stands in a query twice is run once, unless
+// disabled_rules names that.
+func TestShareAggregations(t *testing.T) {
+	t.Parallel()
+	const query = "WITH c AS (SELECT id % 2 AS k, count(*) AS n FROM range(10) GROUP BY id % 2) SELECT * FROM c AS a JOIN c AS b USING (k)"
+	for disabled, places := range map[string]int{"": 2, "share_aggregations": 0} {
+		settings := map[string]string{}
+		if disabled != "" {
+			settings["disabled_rules"] = disabled
+		}
+		s, err := tidemill.NewSession(tidemill.Options{Settings: settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := s.ExplainSQL(context.Background(), "", query, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(plan, "Shared "); n != places {
+			t.Errorf("disabled_rules = %q: shared in %d places, not %d:\n%s", disabled, n, places, plan)
+		}
+		if got, want := sortedSQL(t, s, query), "k BIGINT, n BIGINT, n BIGINT\n[0 5 5]\n[1 5 5]"; got != want {
+			t.Errorf("disabled_rules = %q:\n%s", disabled, got)
+		}
+	}
+}

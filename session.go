@@ -107,7 +107,7 @@ func (s *Session) Values(schema *arrow.Schema, rows ...[]any) *logical.DataFrame
 }
 
 // Range is a DataFrame of the whole numbers from start to before end, by step, in a column
-// range.
+// id.
 func (s *Session) Range(start, end, step int64) *logical.DataFrame {
 	df, err := s.SQL(context.Background(), fmt.Sprintf("SELECT * FROM range(%d, %d, %d)", start, end, step))
 	if err != nil {

@@ -620,8 +620,8 @@ func TestSnapshotPolicy(t *testing.T) {
 	}{
 		{SnapshotPolicy{}, nil, false},
 		{SnapshotPolicy{}, files(16 << 20), false},
-		{SnapshotPolicy{}, files(16<<20, 8<<20), false},
-		{SnapshotPolicy{}, files(16<<20, 8<<20, 1), true},
+		{SnapshotPolicy{}, files(16<<20, 16<<20), false},
+		{SnapshotPolicy{}, files(16<<20, 16<<20, 1), true},
 		{SnapshotPolicy{}, files(1<<20, 4<<20), false},
 		{SnapshotPolicy{}, files(1<<20, 4<<20, 1), true},
 		{SnapshotPolicy{}, files(10, 10), false},

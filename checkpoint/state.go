@@ -170,7 +170,8 @@ func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 
 // SnapshotPolicy says when the changes of a table are to be joined into a
 // snapshot. The zero value is the rule of the engine: when they are more bytes than
-// half the base and 4 MiB, or 64 files, or 16 where all is small.
+// the base and 4 MiB, or 64 files, or 16 where all is small. State that only grows is
+// then written twice over in all; with half the base as the limit it would be thrice.
 type SnapshotPolicy struct {
 	// Never and Always are for tests.
 	Never, Always bool
@@ -199,7 +200,7 @@ func (p SnapshotPolicy) Due(files []StateFile) bool {
 	}
 	return p.Always || len(files)-1 >= snapshotFiles ||
 		len(files)-1 >= fewFiles && changed+files[0].Size < fewBytes ||
-		changed > snapshotSmall && changed > files[0].Size/2
+		changed > snapshotSmall && changed > files[0].Size
 }
 
 // TableFiles returns the files of one table, in order.

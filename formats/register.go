@@ -104,7 +104,7 @@ func Files() file.Formats {
 			New: newParquet, RowCount: parquet.RowCount,
 		},
 		{
-			Name: "arrow", Extensions: []string{".arrow"},
+			Name: "arrow", Extensions: []string{".arrow", ".feather"},
 			ReadKeys: append(ipc.Keys(), "union_by_name"), WriteKeys: ipc.WriteKeys(),
 			New: newArrow, RowCount: ipc.RowCount,
 		},

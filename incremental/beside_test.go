@@ -1,11 +1,13 @@
 package incremental_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/internal/vfs/faultfs"
@@ -80,9 +82,43 @@ func turnsBack(t *testing.T, rule faultfs.Rule) (again int) {
 	_ = r.start(t).Wait(t.Context()) // an entry that cannot be written ends the query
 	fsys.Arm()
 	r.run(t)
+	r.wantFive(t, rule.String())
+	return again
+}
+
+func (r *running) wantFive(t *testing.T, after string) {
+	t.Helper()
 	out, err := r.w.Output(t.Context())
 	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 || strings.Join(strings.Fields(lines[1]), " ") != "a 5 15" {
-		t.Errorf("%s: the output is %q, %v", rule, out, err)
+		t.Errorf("%s: the output is %q, %v", after, out, err)
 	}
-	return again
+}
+
+// However little memory there is, batches that overlap give the right rows or the refusal,
+// and all of it is given back.
+func TestBesideInLittleMemory(t *testing.T) {
+	t.Parallel()
+	refused, fine := 0, 0
+	for limit := int64(1 << 12); limit <= 1<<20; limit += limit / 2 {
+		r := besideQuery(t, vfs.NewMem())
+		r.cfg.Budget = columnar.NewBudget(limit)
+		err := r.start(t).Wait(t.Context())
+		switch {
+		case err == nil:
+			fine++
+		case errors.Is(err, columnar.ErrMemory):
+			refused++
+		default:
+			t.Errorf("%d bytes: %v", limit, err)
+		}
+		if used := r.cfg.Budget.Used(); used != 0 {
+			t.Errorf("%d bytes: %d are not given back", limit, used)
+		}
+		r.cfg.Budget = nil
+		r.run(t)
+		r.wantFive(t, fmt.Sprint(limit, " bytes"))
+	}
+	if refused == 0 || fine == 0 {
+		t.Errorf("%d budgets were refused, %d were enough", refused, fine)
+	}
 }

@@ -10,7 +10,8 @@ import (
 func Explain(p Plan) string { return ExplainAnalyze(p, nil) }
 
 // ExplainAnalyze is Explain with what m has counted behind each operator: rows and
-// batches given, time (children included, summed over goroutines), peak memory.
+// batches given, time (children included, summed over goroutines), peak memory, and what
+// statistics left out of a scan.
 func ExplainAnalyze(p Plan, m *Metrics) string {
 	var sb strings.Builder
 	explain(&sb, p, m, 0)
@@ -25,11 +26,22 @@ func explain(sb *strings.Builder, p Plan, m *Metrics, depth int) {
 		if peak := o.Peak.Load(); peak > 0 {
 			fmt.Fprintf(sb, " memory=%s", bytesText(peak))
 		}
+		if s := o.scan; s != nil {
+			pruned(sb, "files_pruned", s.FilesPruned.Load())
+			pruned(sb, "row_groups_pruned", s.GroupsPruned.Load())
+		}
 		sb.WriteString(")")
 	}
 	sb.WriteByte('\n')
 	for _, c := range p.Children() {
 		explain(sb, c, m, depth+1)
+	}
+}
+
+// pruned says how much of a scan's statistics left no need to read.
+func pruned(sb *strings.Builder, what string, n int64) {
+	if n > 0 {
+		fmt.Fprintf(sb, " %s=%d", what, n)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical/connector"
 )
 
 // Metrics counts what the operators of one run do. Its zero value is ready; it is
@@ -28,6 +29,21 @@ type OperatorMetrics struct {
 	Nanos  atomic.Int64
 	Memory atomic.Int64 // reserved now
 	Peak   atomic.Int64 // reserved at most
+	scan   *connector.ScanStats
+}
+
+// ScanStats is what s counts, for an ExecContext.
+func (m *Metrics) ScanStats(s *Scan) *connector.ScanStats {
+	o := m.of(s)
+	if o == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.scan == nil {
+		o.scan = &connector.ScanStats{}
+	}
+	return o.scan
 }
 
 // Of is the counters of p, nil if it was not opened under m.

@@ -39,6 +39,7 @@ func (p *Partials) measured(rows, groups int) {
 // last run had: emptying it takes time, too.
 const (
 	keptGroups = 64 << 10
+	keptBytes  = 8 << 20 // of accumulators: texts may be long
 	keptFill   = 16
 )
 
@@ -60,7 +61,7 @@ func (p *Partials) take(ec *ExecContext, plan *PartialAggregate) *grouping {
 
 // give takes g over, which keeps its reservation, or releases it.
 func (p *Partials) give(g *grouping, used int) {
-	if p == nil || g.table == nil || g.room > keptGroups || g.room > keptFill*used || g.isLarge() {
+	if p == nil || g.table == nil || g.room > keptGroups || g.room > keptFill*used || g.account.held > keptBytes || g.isLarge() {
 		g.release()
 		return
 	}

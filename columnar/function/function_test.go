@@ -477,7 +477,9 @@ func TestTime(t *testing.T) {
 		{"TIMESTAMP '2024-01-01 12:00:00' - TIMESTAMP '2024-01-03 00:00:00'", "-1 day -12:00:00"},
 		{"DATE '2024-03-01' - DATE '2024-02-01'", "29 days"},
 		{"INTERVAL '90 seconds' * 2", "00:03:00"}, {"INTERVAL '1 month' * 0.5e0", "15 days"}, {"INTERVAL '1 day' / 2", "12:00:00"}, {"-(INTERVAL '1 day')", "-1 day"},
-		{"INTERVAL '1 day' / 0", "error: division by zero"}, {"INTERVAL '2000000000 days' * 2", "error: overflows INTERVAL"},
+		{"INTERVAL '1 day' / 0", "error: division by zero"}, {"INTERVAL '3 days' / 3", "1 day"}, {"INTERVAL '1 year' / 3", "4 months"}, {"INTERVAL '-7 months' / 2", "-3 months -15 days"}, {"INTERVAL '1 day' * 1e-10", "00:00:00.000009"}, {"INTERVAL '1 microsecond' * 1e10", "02:46:40"}, {"INTERVAL '1 day' * 1e300", "error: overflows INTERVAL"},
+		{"sequence(DATE '2024-01-31', DATE '2024-03-31', INTERVAL '1 month')", "[\"2024-01-31T00:00:00Z\",\"2024-02-29T00:00:00Z\",\"2024-03-31T00:00:00Z\"]"}, {"sequence(DATE '2024-01-02', DATE '2024-01-01', INTERVAL '1 day')", "error: never arrives"},
+		{"'2024-01-02' - INTERVAL '1 day'", "2024-01-01 00:00:00"}, {"'1' + 1", "2"}, {"'1.5' + 1", "error: cannot cast"}, {"'1.5' * 2e0", "3"}, {"'1' + '1'", "error: does not exist"}, {"DATE '2024-01-02' - '2024-01-01'", "1 day"}, {"upper(12)", "12"}, {"repeat('a', '2')", "aa"}, {"sqrt('4')", "2"}, {"last_day(TIMESTAMP '2024-02-03 10:00:00')", "2024-02-29"}, {"INTERVAL '2000000000 days' * 2", "error: overflows INTERVAL"},
 		{"TIMESTAMP '2024-01-01 00:00:00' + INTERVAL '1 day' * 200000000", "error: overflows TIMESTAMP"},
 		{"date_trunc('week', TIMESTAMP '2024-01-03 10:00:00')", "2024-01-01 00:00:00"}, {"date_trunc('week', TIMESTAMP '1969-12-31 10:00:00')", "1969-12-29 00:00:00"},
 		{"date_trunc('hour', TIMESTAMP '1969-12-31 23:59:59.5')", "1969-12-31 23:00:00"}, {"date_trunc('quarter', TIMESTAMP '2024-08-15 00:00:00')", "2024-07-01 00:00:00"},
@@ -530,7 +532,9 @@ func TestNested(t *testing.T) {
 		{"get_json_object('{\"a\":{\"b\":[1,{\"c\":\"x\"}]}}', '$.a.b[1].c')", "x"}, {"get_json_object('{\"a\":null}', '$.a')", "NULL"}, {"get_json_object('nonsense', '$.a')", "NULL"}, {"get_json_object('{}', 'a')", "error: is no path"},
 		{"get_json_object('[1, 2]', '$[0]')", "1"}, {"get_json_object('{\"a\": [1, 2]}', '$.a')", "\"[1,2]\""}, {"json_valid('{')", "false"},
 		{"array_sort(array(2, NULL, 1))", "[1,2,null]"}, {"list_sort(array(2, NULL, 1))", "[null,1,2]"}, {"json_valid('{\"a\":1,\"a\":2}')", "true"}, {"get_json_object('{\"a\":{\"b\":1},\"a\":2}', '$.a')", "2"},
-		{"get_json_object('{\"a.b\":1}', '$.\"a.b\"')", "1"}, {"get_json_object('{\"a\":{\"b\":1},\"a\":2}', '$.a.b')", "NULL"}, {"get_json_object('{\"a\":1,', '$.a')", "NULL"}, {"get_json_object('{}', '$.*')", "error: is no path"},
+		{"get_json_object('{\"a.b\":1}', '$.\"a.b\"')", "1"}, {"get_json_object('{\"a\":{\"b\":1},\"a\":2}', '$.a.b')", "NULL"}, {"get_json_object('{\"a\":1,', '$.a')", "NULL"}, {"get_json_object('{}', '$.*')", "NULL"}, {"get_json_object('{}', '$[x]')", "error: is no path"}, {"get_json_object('[1,2]', '$[*]')", "\"[1,2]\""}, {"get_json_object('[[1],[2,3]]', '$[*][-1]')", "\"[1,3]\""}, {"json_extract('{\"a\":1,\"a\":2}', '$.*')", "\"[1,2]\""},
+		{"array_sum(array(9007199254740993, 1))", "9007199254740994"}, {"array_sum(array(9223372036854775807, 1))", "error: array_sum overflows BIGINT"}, {"array_sum(array(1.5, NULL))", "1.5"}, {"array_slice(array(1,2,3), -2, -1)", "[2,3]"}, {"array_slice(array(1,2), 3, 1)", "[]"},
+		{"json_object('a', NULL, 'b', 'x')", `"{\"a\":null,\"b\":\"x\"}"`}, {"json_object(CAST(NULL AS VARCHAR), 1)", "error: a name of a JSON object is null"}, {"map_from_entries(array(struct('a', 1), struct('a', 2)))", "error: is there twice"}, {"array_has_all(array(1), array(1, NULL))", "true"}, {"array_has_all(array(-0e0), array(0e0))", "true"},
 		{"json_extract('{\"a\":1,\"a\": {\"x\":1, \"x\":3}}', '$.a')", "\"{\\\"x\\\":1,\\\"x\\\":3}\""}, {"json_object_keys('{\"a\":1,\"a\":2}')", `["a"]`},
 	}.run(t, "")
 }

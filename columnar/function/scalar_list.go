@@ -40,7 +40,7 @@ func listScalars() []*Scalar {
 		twoLists("array_intersect", "The different elements of an array that are in another.", "array_intersect(array(1, 2), array(2, 3)) = [2]", func(inLeft, inRight, isLeft bool) bool { return isLeft && inRight }, "list_intersect"),
 		twoLists("array_except", "The different elements of an array that are not in another.", "array_except(array(1, 2), array(2, 3)) = [1]", func(inLeft, inRight, isLeft bool) bool { return isLeft && !inRight }),
 		arraysOverlapScalar(),
-		listNumber("array_sum", "The sum of the elements of an array of numbers; nulls are passed over, null if there are none.", "array_sum(array(1, 2, 3)) = 6", func(sum float64, n int) float64 { return sum }, "list_sum"),
+		arraySumScalar(),
 		listNumber("array_avg", "The mean of the elements of an array of numbers; nulls are passed over, null if there are none.", "array_avg(array(1, 2, 6)) = 3", func(sum float64, n int) float64 { return sum / float64(n) }, "list_avg"),
 	}
 }
@@ -346,6 +346,40 @@ func overlap(a, b kernel.Lists, i int) (common, open bool) {
 		}
 	}
 	return false, from < to && first < end && (anyNull(a.Child, first, end) || anyNull(b.Child, from, to))
+}
+
+// arraySumScalar sums integers exactly, other numbers as doubles.
+func arraySumScalar() *Scalar {
+	whole := matcher{"ARRAY of BIGINT", func(a arrow.DataType) (arrow.DataType, int, bool) {
+		l, ok := a.(*arrow.ListType)
+		return columnar.ListOf(columnar.Int64), 0, ok && columnar.IsInteger(l.Elem())
+	}}
+	f := listNumber("array_sum", "The sum of the elements of an array of numbers, a BIGINT of integers; nulls are passed over, null if there are none.", "array_sum(array(1, 2, 3)) = 6", func(sum float64, n int) float64 { return sum }, "list_sum")
+	o := overload([]Matcher{whole}, columnar.Int64, func(c *call) (arrow.Array, error) {
+		l := kernel.ListsOf(c.args[0])
+		values := kernel.Values[int64](l.Child)
+		overflow := false
+		a, err := nullableRows(c, func(i int) (sum int64, known bool) {
+			from, to := l.At(i)
+			for j := from; j < to; j++ {
+				if l.Child.IsNull(j) {
+					continue
+				}
+				s := sum + values[j]
+				overflow = overflow || (s^sum)&(s^values[j]) < 0 && c.active.Get(i)
+				sum, known = s, true
+			}
+			return sum, known
+		})
+		if overflow {
+			a.Release()
+			return nil, explain(c.env, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: "array_sum overflows BIGINT"}, "")
+		}
+		return a, err
+	})
+	o.Fallible = true
+	f.Overloads = append([]Overload{o}, f.Overloads...)
+	return f
 }
 
 // listNumber is a DOUBLE for the numbers of an array.

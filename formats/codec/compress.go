@@ -103,7 +103,10 @@ func (c Compression) detect(name string, head []byte) Compression {
 			return m
 		}
 	}
-	if len(head) == 0 {
+	switch {
+	case bytes.HasPrefix(head, []byte(lz4OldMagic)):
+		return LZ4
+	case len(head) == 0:
 		return CompressionNone
 	}
 	return byName
@@ -140,7 +143,7 @@ func (c Compression) NewReader(r io.Reader) (io.ReadCloser, error) {
 	case Bzip2:
 		return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, 64<<10))), nil
 	case LZ4:
-		return io.NopCloser(lz4.NewReader(r)), nil
+		return io.NopCloser(lz4.NewReader(&lz4Ends{r: r, whole: true})), nil
 	case Snappy:
 		b := bufio.NewReaderSize(r, 64<<10)
 		if head, _ := b.Peek(10); string(head) == magics[Snappy] {

@@ -56,7 +56,7 @@ func FuzzRead(f *testing.F) {
 		if len(text) > 2000 {
 			return // dividing it into the smallest ranges takes long
 		}
-		o := Options{Header: HeaderNo, NullValue: "\x01", NoQuote: variant%7 == 6}
+		o := Options{Header: HeaderNo, NullValue: "\x01", Encoding: encoding(t, "utf-8"), NoQuote: variant%7 == 6}
 		if variant%5 == 4 {
 			o.Escape = `\`
 		}
@@ -127,6 +127,9 @@ func FuzzInfer(f *testing.F) {
 		f.Add([]byte(s), uint8(i))
 	}
 	f.Add([]byte("#\na;b|c\n1;2|3\n"), uint8(3))
+	f.Add([]byte("a\x00,\x00b\x00\n\x001\x00,\x00\x00\xd8\n\x00"), uint8(0))
+	f.Add([]byte("\xff\xfe\x00\x00a\x00\x00\x00\n\x00\x00\x00\x00\x00\x11\x00"), uint8(1))
+	f.Add([]byte("a\x81,b\n\xd2,\xff\n"), uint8(14))
 	f.Add([]byte("a\x00,\x00b\x00\n\x001\x00,\x00"), uint8(4))
 	f.Fuzz(func(t *testing.T, text []byte, variant uint8) {
 		o := Options{Header: Header(variant % 3), Mode: codec.Mode(variant / 3 % 3), UnionByName: variant > 100}

@@ -42,6 +42,8 @@
 // nothing else.
 //
 // The state of a version is the merge of its files: of each key the newest row, unless
-// it is deleted or a later file's bound is at or above it. Open, Scan and snapshots all
-// use that one streaming merge (merge.go), in memory bounded by the number of files.
+// it is deleted or a later file's bound is at or above it. Scan, snapshots and the Open of
+// multi-row tables use one streaming merge (merge.go), in memory bounded by the number of
+// files. Open of other tables reads the files from the newest to the oldest, and takes what
+// is not there yet (load.go): no order is needed, and the shards work side by side.
 package state

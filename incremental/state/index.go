@@ -62,13 +62,16 @@ func (x *index) insert(tag, row uint32) {
 	p.n++
 }
 
-func (p *indexPart) place(s uint64) {
-	i := p.home(uint32(s >> 32))
+// empty is the place that a row with a tag would be put in.
+func (p *indexPart) empty(tag uint32) int {
+	i := p.home(tag)
 	for p.slots[i] != 0 {
 		i = (i + 1) & (len(p.slots) - 1)
 	}
-	p.slots[i] = s
+	return i
 }
+
+func (p *indexPart) place(s uint64) { p.slots[p.empty(uint32(s>>32))] = s }
 
 func (p *indexPart) grow(number, size int) {
 	old := p.slots

@@ -19,8 +19,8 @@ import (
 	"github.com/tidemill/tidemill/columnar/keyenc"
 )
 
-// merger is the one way state files are read: it merges the files of a table, which
-// are sorted by key, into the rows of the version they make up, in order of key.
+// merger merges the files of a table, which are sorted by key, into the rows of the
+// version they make up, in order of key.
 // Memory is one batch a file.
 type merger struct {
 	layout  layout

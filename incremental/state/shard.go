@@ -303,6 +303,26 @@ func (s *Shard) probe(i int) uint32 {
 	return noRow
 }
 
+// place is probe that makes room for key i where it is not there: its place in the index,
+// which is to be filled, and noRow.
+func (s *Shard) place(i int) (row uint32, place *uint64) {
+	tag := tagOf(s.pk.hashes[i])
+	p := s.index.part(tag)
+	at := p.home(tag)
+	for ; p.slots[at] != 0; at = (at + 1) & (len(p.slots) - 1) {
+		slot := p.slots[at]
+		if uint32(slot>>32) == tag && s.keys.equal(uint32(slot), &s.pk, i) {
+			return uint32(slot), nil
+		}
+	}
+	if p.n >= p.limit {
+		p.grow(int(tag>>(32-indexBits)), len(p.slots)*2)
+		at = p.empty(tag)
+	}
+	p.n++
+	return noRow, &p.slots[at]
+}
+
 // Intern puts the row of key i into rows[i], for as many keys as rows has, and makes
 // rows for new keys. created lists the positions where a key was seen first; it is
 // valid until the next call. Only for tables with one row a key.
@@ -318,13 +338,13 @@ func (s *Shard) Intern(keys []arrow.Array, rows []uint32) (created []uint32, err
 	created = miss[:0]
 	for _, i := range miss {
 		// The key may have been made by an earlier position of this batch.
-		if rows[i] = s.probe(int(i)); rows[i] != noRow {
-			continue
+		row, place := s.place(int(i))
+		if row == noRow {
+			row = s.create(int(i))
+			*place = uint64(tagOf(s.pk.hashes[i]))<<32 | uint64(row)
+			created = append(created, i)
 		}
-		row := s.create(int(i))
-		s.index.insert(tagOf(s.pk.hashes[i]), row)
 		rows[i] = row
-		created = append(created, i)
 	}
 	fresh := make([]uint32, len(created))
 	for k, i := range created {

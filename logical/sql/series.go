@@ -55,6 +55,12 @@ func (s *series) RowCount() (int64, bool) {
 	return int64(n), n <= math.MaxInt64
 }
 
+// SameTable says whether other is the same series.
+func (s *series) SameTable(other connector.Table) bool {
+	o, ok := other.(*series)
+	return ok && *o == *s
+}
+
 // seriesUnitRows is how many rows one unit of a series has at most.
 const seriesUnitRows = 1 << 22
 
