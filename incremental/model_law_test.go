@@ -156,6 +156,7 @@ func (r *modelRun) run(t *testing.T, mem memory.Allocator, delay int64, query st
 	matrix := streamtest.Matrix()
 	variant := matrix[r.rng.IntN(len(matrix))]
 	variant.Shards = 1 + r.rng.IntN(3)
+	variant.NamedInputs = 0 // the model reads from the commits which files a batch had
 	w := streamtest.NewWorld(fsys, mem, variant)
 	fsys.SetClock(w.Clock.Now)
 	defer func() {
