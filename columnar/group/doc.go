@@ -9,6 +9,7 @@
 //	rows    []uint64   keys packed into words, in order of id
 //	nulls   []uint64   one bit a column, per id; absent until a key holds a null
 //	arena   []byte     text longer than twelve bytes
+//	grid    []uint32   id+1 of the key at a place; only where keys are close together
 //
 // A key of fixed-width columns is packed into as few 64-bit words as hold it. Text
 // columns of a key with several columns are interned by themselves first, and the
@@ -21,6 +22,10 @@
 // by row, in row order: ids are dense and in order of first sight. Slots double when
 // they are 0.6 full. The position of a slot is the upper bits of its tag, so growing
 // moves slots in order.
+//
+// Numbers, times and numbers of texts that are close together need neither hash nor
+// comparison: beside the slots stands a grid with a cell for each combination of
+// values, as long as it takes a few cells a key (grid.go).
 //
 // Dictionary-encoded columns are looked up once per code and dictionary. Tables are
 // used by one goroutine. Hashes are seeded per process; ids do not depend on it.

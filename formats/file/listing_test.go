@@ -362,6 +362,14 @@ func TestPruneByFolders(t *testing.T) {
 		if len(us) != c.files || stats.FilesPruned.Load() != int64(3-c.files) {
 			t.Errorf("%s: %d files, %d pruned", c.filter, len(us), stats.FilesPruned.Load())
 		}
+		pruned, left, total := table.Prune([]expr.Expr{c.filter})
+		if left != c.files || total != 3 {
+			t.Errorf("%s: a plan leaves %d files of %d", c.filter, left, total)
+		}
+		us, err = pruned.Units(t.Context(), connector.ScanRequest{Mem: mem, Filters: []expr.Expr{c.filter}})
+		if err != nil || len(us) != c.files {
+			t.Errorf("%s: %d files of the pruned table, %v", c.filter, len(us), err)
+		}
 	}
 }
 
