@@ -30,25 +30,27 @@ func (t *Table) Prune(filters []expr.Expr) (table connector.Table, left, total i
 	if err != nil {
 		return t, 0, 0
 	}
+	return t.without(files, filters)
+}
+
+// Prune implements connector.Pruner, for filters found later.
+func (t *prunedTable) Prune(filters []expr.Expr) (table connector.Table, left, total int) {
+	return t.without(t.left, filters)
+}
+
+func (t *Table) without(files []foundFile, filters []expr.Expr) (table connector.Table, left, total int) {
+	metadata, _ := beyond(&connector.ScanRequest{Filters: filters}, t.o.layout.schema.NumFields())
 	var rest []foundFile
 	for _, f := range files {
 		c := t.o.layout.columns(f)
+		if metadata {
+			c.addMetadata(f)
+		}
 		if c.misfit != nil || !c.pruned(filters) {
 			rest = append(rest, f)
 		}
 	}
 	return &prunedTable{t, rest}, len(rest), len(files)
-}
-
-// Prune implements connector.Pruner, for filters found later.
-func (t *prunedTable) Prune(filters []expr.Expr) (table connector.Table, left, total int) {
-	var rest []foundFile
-	for _, f := range t.left {
-		if c := t.o.layout.columns(f); c.misfit != nil || !c.pruned(filters) {
-			rest = append(rest, f)
-		}
-	}
-	return &prunedTable{t.Table, rest}, len(rest), len(t.left)
 }
 
 // RowCount implements connector.RowCounter.
