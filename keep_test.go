@@ -108,6 +108,7 @@ func TestFileMetadata(t *testing.T) {
 	x.expect("grouped", x.sql("SELECT _metadata.file_name AS f, sum(n) FROM 'in' GROUP BY _metadata.file_name"), "a.csv 6\nb.csv 4")
 	x.expect("the struct", x.sql("SELECT m.file_name FROM (SELECT _metadata AS m FROM 'in/day=2024-01-02')"), "b.csv")
 	x.expect("joined", x.sql("SELECT a._metadata.row_number, b._metadata.file_name FROM 'in' a JOIN 'in' b USING (k) WHERE a.n = 1 AND b.n = 4"), "0 b.csv")
+	x.expect("its fields", x.sql("SELECT t._metadata.* EXCEPT (file_path, file_modification_time), n FROM 'in' t WHERE day = DATE '2024-01-02'"), "b.csv 8 0 4")
 	x.expect("a real column hides it", x.sql("SELECT _metadata FROM 'one'"), "7")
 	for text, says := range map[string]string{
 		"SELECT _metadata.nothing FROM 'in'":                              "has no field nothing",

@@ -23,10 +23,15 @@ type fileColumns struct {
 func speaksOf(n ast.Node) bool {
 	found := false
 	ast.Walk(n, func(n ast.Node) bool {
-		if name, ok := n.(*ast.Name); ok {
-			for _, p := range name.Parts {
-				found = found || strings.EqualFold(p.Text, connector.MetadataName)
-			}
+		var parts []*ast.Ident
+		switch n := n.(type) {
+		case *ast.Name:
+			parts = n.Parts
+		case *ast.Star:
+			parts = n.Table
+		}
+		for _, p := range parts {
+			found = found || strings.EqualFold(p.Text, connector.MetadataName)
 		}
 		return !found
 	})
