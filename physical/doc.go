@@ -35,6 +35,6 @@
 // Batches between operators may have dictionary-encoded text; Run gives plain ones.
 // An aggregation of very many groups keeps rows, not groups, ordered by a part of the hash
 // of their key and in as few bytes as their values need (kernel.Narrow), and merges them a
-// part at a time. Operators that keep rows reserve them from ExecContext.Budget, and fail with its
-// error when it refuses. This package is not part of the public API.
+// part at a time. Operators that keep rows reserve them from ExecContext.Budget, and fail
+// with its error when it refuses. This package is not part of the public API.
 package physical

@@ -11,7 +11,7 @@ import (
 // collects garbage: with Go's own setting, twice, a query of 60 ms collects eight times,
 // a sixth of its processor time. Once it holds smallHeap, Go's setting is back.
 const (
-	smallHeap        = 16 << 20
+	smallHeap        = 8 << 20
 	smallHeapPercent = 400
 	usualPercent     = 100
 )

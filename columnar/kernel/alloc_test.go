@@ -30,6 +30,10 @@ func TestKernelAllocations(t *testing.T) {
 	nulls := column("integer", 0.2)
 	oneInt, oneText := constant(ints), constant(texts)
 	rows := kernel.SelectTrue(make([]int32, 0, 4096), mask)
+	places := make([]uint32, 4096)
+	for i := range places {
+		places[i] = uint32(4095 - i)
+	}
 	hashes, words := make([]uint64, 4096), make([]uint64, 0, 4096)
 	var bits columnar.Bitmap
 	datum := columnar.ColumnDatum
@@ -60,6 +64,14 @@ func TestKernelAllocations(t *testing.T) {
 		{"filter nulls", 5, func() { kernel.Filter(pool, nulls, rows).Release() }},
 		{"filter varchar", 5, func() { kernel.Filter(pool, texts, rows).Release() }},
 		{"take varchar", 5, func() { arrays(kernel.Take(pool, texts, rows)) }},
+		{"scatter", 8, func() {
+			n, err := kernel.Scatter(pool, []arrow.Array{ints}, places)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Slice(pool, 0, 4096).Release()
+			n.Release()
+		}},
 		{"select", 0, func() { rows = kernel.SelectTrue(rows[:0], mask) }},
 		{"mark", 0, func() { kernel.MarkTrue(&bits, datum(mask), 4096) }},
 		{"hash", 0, func() { kernel.Hash(hashes, []arrow.Array{ints, reals, texts}, 1) }},
