@@ -15,7 +15,8 @@ type acceptance struct {
 // accept is what a matcher itself accepts; assignText also what a text may stand for, and
 // assign, as Spark's ANSI mode, what may be stored in a column of the type wanted: beside
 // texts for anything, anything for a text, a number for a narrower one, a TIMESTAMP for
-// its DATE. What does not fit is an error of the cast.
+// its DATE. What does not fit is an error of the cast; what may have a fraction is no
+// integer, for its cast cuts it off in silence.
 var (
 	accept     = acceptance{match: Matcher.Match, meet: columnar.Common}
 	assignText = acceptance{match: matchText, meet: columnar.Meet}
@@ -70,6 +71,8 @@ func matchAssigned(m Matcher, arg arrow.DataType) (arrow.DataType, int, bool) {
 		switch {
 		case want.ID() == arrow.STRING:
 			return columnar.IsNumeric(arg) || columnar.IsTemporal(arg) || arg.ID() == arrow.BOOL
+		case columnar.IsInteger(want):
+			return columnar.IsInteger(arg)
 		case columnar.IsNumeric(want):
 			return columnar.IsNumeric(arg)
 		}
