@@ -114,7 +114,7 @@ func ReduceByKeyAndWindow[K, V any](g *logical.GroupedData, w ArrivalWindow, red
 // inverse then gives; unless keep, if it is not nil, says false: then it is forgotten.
 func ReduceByKeyAndWindowInverse[K, V any](g *logical.GroupedData, w ArrivalWindow, reduce, inverse func(a, b V) V, keep func(key K, value V) bool) *logical.DataFrame {
 	if inverse == nil {
-		return logical.FailedDataFrame(errors.New("reduceByKeyAndWindow: there is no inverse function; use ReduceByKeyAndWindow"))
+		return logical.FailedDataFrame(logical.Usagef("reduceByKeyAndWindow: there is no inverse function; use ReduceByKeyAndWindow"))
 	}
 	return arrivalWindows(g, "reduceByKeyAndWindow", w, windowFunctions[K, V, V]{fold: folded(reduce), reduce: reduce, inverse: inverse, keep: keep}, same[K, V])
 }
@@ -143,7 +143,10 @@ type windowFunctions[K, R, V any] struct {
 func arrivalWindows[K, R, V, O any](g *logical.GroupedData, verb string, w ArrivalWindow, f windowFunctions[K, R, V], shape func(Windowed[K, V]) O) *logical.DataFrame {
 	a, err := w.checked()
 	if err != nil {
-		return logical.FailedDataFrame(fmt.Errorf("%s: %w", verb, err))
+		return logical.FailedDataFrame(logical.Usagef("%s: %w", verb, err))
+	}
+	if f.reduce == nil {
+		return noFunction(verb)
 	}
 	fn := transform(TransformOptions{Time: ProcessingTimers}, func() StatefulProcessor[K, R, O] {
 		return &windowProcessor[K, R, V, O]{windowFunctions: f, arrival: a, shape: shape}
@@ -295,7 +298,11 @@ func (p *windowProcessor[K, R, V, O]) forget(before int64) {
 // gives key and state of all that then have state, each batch: output mode update. It is
 // MapGroupsWithState that visits every key; f removes a key by removing its state.
 func UpdateStateByKey[K, V, S any](g *logical.GroupedData, f func(key K, rows []V, state *GroupState[S]) error) *logical.DataFrame {
-	return groupsWithState(g, logical.GroupSpec{Verb: "updateStateByKey", VisitAll: true}, GroupsOptions{Mode: Update},
+	spec := logical.GroupSpec{Verb: "updateStateByKey", VisitAll: true}
+	if f == nil {
+		return noFunction(spec.Verb)
+	}
+	return groupsWithState(g, spec, GroupsOptions{Mode: Update},
 		func(key K, rows []V, state *GroupState[S], emit func(KeyValue[K, S])) error {
 			if err := f(key, rows, state); err != nil {
 				return err
@@ -322,11 +329,17 @@ type MapWithStateOptions struct {
 // row nil for a key that timed out, whose state then goes: f must not update it. It
 // gives what f returns with true.
 func MapWithState[K, V, S, O any](g *logical.GroupedData, o MapWithStateOptions, f func(key K, row *V, state *GroupState[S]) (out O, ok bool, err error)) *logical.DataFrame {
-	options := GroupsOptions{Mode: o.Mode, Initial: o.Initial}
+	options, spec := GroupsOptions{Mode: o.Mode, Initial: o.Initial}, logical.GroupSpec{Verb: "mapWithState"}
+	if f == nil {
+		return noFunction(spec.Verb)
+	}
+	if o.Timeout < 0 || o.Timeout%time.Microsecond != 0 {
+		return logical.FailedDataFrame(logical.Usagef("%s: the time-out %s is not a positive number of microseconds", spec.Verb, o.Timeout))
+	}
 	if o.Timeout != 0 {
 		options.Timeout = ProcessingTimers
 	}
-	return groupsWithState(g, logical.GroupSpec{Verb: "mapWithState"}, options, func(key K, rows []V, state *GroupState[S], emit func(O)) error {
+	return groupsWithState(g, spec, options, func(key K, rows []V, state *GroupState[S], emit func(O)) error {
 		call := func(row *V) error {
 			out, ok, err := f(key, row, state)
 			if ok && err == nil {

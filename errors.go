@@ -1,8 +1,10 @@
 package tidemill
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/tidemill/tidemill/checkpoint"
@@ -28,6 +30,8 @@ var (
 	ErrLocked = checkpoint.ErrLocked
 	// ErrIncompatible is a checkpoint of another query, or of other pinned settings.
 	ErrIncompatible = checkpoint.ErrIncompatible
+	// ErrStopped is of a query that was stopped before it did what was asked of it.
+	ErrStopped = incremental.ErrStopped
 )
 
 // The types of errors that carry details, for errors.As.
@@ -42,6 +46,9 @@ type (
 	RefusedError = connector.RefusedError
 	// BatchError says in which batch of which query something failed.
 	BatchError = incremental.BatchError
+	// PanicError is a panic of what a user handed over: which part, with what value, and
+	// the stack, which its text leaves out.
+	PanicError = columnar.PanicError
 )
 
 // ErrorKind sorts errors as the exit codes of the command line do.
@@ -56,54 +63,53 @@ const (
 )
 
 // KindOf sorts an error: what a checkpoint or an output refuses, wherever it was found;
-// what failed within a batch; what was wrong before anything ran; else a failure.
+// what was interrupted, panicked or failed within a batch; what was wrong before anything
+// ran; else a failure.
 func KindOf(err error) ErrorKind {
-	if err == nil {
-		return NoError
-	}
-	for _, refusal := range []error{ErrCorrupt, ErrLocked, ErrIncompatible} {
-		if errors.Is(err, refusal) {
-			return RefusalError
-		}
-	}
 	var (
-		refused   *connector.RefusedError
-		option    *connector.OptionError
-		noFiles   *connector.NoFilesError
-		text      *sql.Error
-		texts     sql.ErrorList
-		batch     *incremental.BatchError
-		unknown   *logical.UnknownColumnError
-		ambiguous *logical.AmbiguousColumnError
-		usage     *usageError
-		record    *connector.RecordError
-		file      *fs.PathError
+		refused  *connector.RefusedError
+		batch    *incremental.BatchError
+		record   *connector.RecordError
+		panicked *columnar.PanicError
+		file     *fs.PathError
 	)
 	switch {
-	case errors.As(err, &refused):
+	case err == nil:
+		return NoError
+	case isAny(err, ErrCorrupt, ErrLocked, ErrIncompatible), errors.As(err, &refused):
 		return RefusalError
-	case errors.As(err, &batch), errors.As(err, &record):
+	case isAny(err, context.Canceled, context.DeadlineExceeded),
+		errors.As(err, &batch), errors.As(err, &record), errors.As(err, &panicked):
 		return FailedError
-	case errors.As(err, &file) && !misspelt(err) && !errors.As(err, &noFiles) && !errors.As(err, &option) && !errors.As(err, &usage):
+	case errors.As(err, &file) && !isAny(err, fs.ErrNotExist, fs.ErrInvalid, syscall.ENAMETOOLONG, syscall.ENOTDIR) && !isStated(err):
 		return FailedError // a file met while a statement was planned cannot be read
-	case errors.As(err, &option), errors.As(err, &noFiles), errors.As(err, &text), errors.As(err, &texts),
-		errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &usage), errors.Is(err, ErrUnsupported):
+	case isStated(err), isMistake(err):
 		return UsageError
 	}
 	return FailedError
 }
 
-// misspelt says that a path cannot name anything, which is not the file's fault.
-func misspelt(err error) bool {
-	for _, e := range []error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENAMETOOLONG, syscall.ENOTDIR} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+// isStated says whether an error says itself that it is one of usage, whatever the
+// filesystem said below it.
+func isStated(err error) bool {
+	var option *connector.OptionError
+	var noFiles *connector.NoFilesError
+	return errors.As(err, &option) || errors.As(err, &noFiles)
 }
 
-// usageError is bad usage that no other package has a type for.
-type usageError struct{ text string }
+// isMistake says whether an error is about what was asked for: the text, the plan, a name.
+func isMistake(err error) bool {
+	var (
+		text      *sql.Error
+		texts     sql.ErrorList
+		unknown   *logical.UnknownColumnError
+		ambiguous *logical.AmbiguousColumnError
+		usage     *logical.UsageError
+	)
+	return errors.As(err, &text) || errors.As(err, &texts) || errors.As(err, &unknown) || errors.As(err, &ambiguous) ||
+		errors.As(err, &usage) || errors.Is(err, ErrUnsupported)
+}
 
-func (e *usageError) Error() string { return e.text }
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+}

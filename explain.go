@@ -19,7 +19,7 @@ import (
 // With analyze the query is run over what is there now, and every operator shows its
 // rows and time.
 func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bool) (string, error) {
-	return s.explainIn(ctx, df, nil, analyze)
+	return guarded(ctx, func() (string, error) { return s.explainIn(ctx, df, nil, analyze) })
 }
 
 // explain explains a query, an INSERT in the output mode of its sink.
@@ -50,12 +50,12 @@ func (s *Session) explainIn(ctx context.Context, df *logical.DataFrame, mode *Ou
 	section(&sb, "optimized", logical.Format(stages.optimized))
 	section(&sb, "rules", rules(stages.trace))
 	if logical.IsStreaming(node) {
-		m := explainMode(node)
+		set, m := s.settings.get(), explainMode(node)
 		if mode != nil {
 			m = *mode
 		}
 		text, err := incremental.Explain(incremental.Config{
-			Plan: node, Mode: m, Registry: s.functions, Location: s.settings.zone, DisableRules: s.settings.disabled,
+			Plan: node, Mode: m, Registry: s.functions, Location: set.zone, DisableRules: set.disabled,
 		})
 		if err != nil {
 			return "", err
@@ -115,15 +115,16 @@ func rules(t *optimizer.Trace) string {
 // ExplainSQL is Explain for the last query, or INSERT, of a text; file is what errors
 // call it.
 func (s *Session) ExplainSQL(ctx context.Context, file, text string, analyze bool) (string, error) {
-	var out string
-	err := s.script(ctx, file, text, false, func(p *sql.Planned) (err error) {
-		if p.Plan != nil {
-			out, err = s.explain(ctx, p, analyze || p.Analyze)
+	return guarded(ctx, func() (out string, err error) {
+		err = s.script(ctx, file, text, false, func(p *sql.Planned) (err error) {
+			if p.Plan != nil {
+				out, err = s.explain(ctx, p, analyze || p.Analyze)
+			}
+			return err
+		})
+		if err == nil && out == "" {
+			return "", logical.Usagef("there is no query to explain")
 		}
-		return err
+		return out, err
 	})
-	if err == nil && out == "" {
-		return "", &usageError{"there is no query to explain"}
-	}
-	return out, err
 }

@@ -49,7 +49,11 @@ type GroupsOptions struct {
 // the initial state if there is one. Its errors end the query.
 func MapGroupsWithState[K, V, S, O any](g *logical.GroupedData, o GroupsOptions, f func(key K, rows []V, state *GroupState[S]) (O, error)) *logical.DataFrame {
 	o.Mode = Update
-	return groupsWithState(g, logical.GroupSpec{Verb: "mapGroupsWithState", Once: true}, o, func(key K, rows []V, state *GroupState[S], emit func(O)) error {
+	spec := logical.GroupSpec{Verb: "mapGroupsWithState", Once: true}
+	if f == nil {
+		return noFunction(spec.Verb)
+	}
+	return groupsWithState(g, spec, o, func(key K, rows []V, state *GroupState[S], emit func(O)) error {
 		out, err := f(key, rows, state)
 		if err == nil {
 			emit(out)
@@ -61,7 +65,11 @@ func MapGroupsWithState[K, V, S, O any](g *logical.GroupedData, o GroupsOptions,
 // FlatMapGroupsWithState is MapGroupsWithState for functions that emit any number of
 // rows a call.
 func FlatMapGroupsWithState[K, V, S, O any](g *logical.GroupedData, o GroupsOptions, f func(key K, rows []V, state *GroupState[S], emit func(O)) error) *logical.DataFrame {
-	return groupsWithState(g, logical.GroupSpec{Verb: "flatMapGroupsWithState"}, o, f)
+	spec := logical.GroupSpec{Verb: "flatMapGroupsWithState"}
+	if f == nil {
+		return noFunction(spec.Verb)
+	}
+	return groupsWithState(g, spec, o, f)
 }
 
 // GroupState is the state of the key a function is called for. It is valid during the
@@ -128,6 +136,11 @@ func (s *GroupState[S]) setTimeout(t time.Time) {
 	s.run.timers.Put(microsecond(t), struct{}{})
 }
 
+// noFunction is the DataFrame of a verb that was given none.
+func noFunction(verb string) *logical.DataFrame {
+	return logical.FailedDataFrame(logical.Usagef("%s: the function is nil", verb))
+}
+
 // stateVariable is the variable of the state of (flat)mapGroupsWithState.
 const stateVariable = "state"
 
@@ -136,7 +149,7 @@ func groupsWithState[K, V, S, O any](g *logical.GroupedData, spec logical.GroupS
 	spec.Mode, spec.Time, spec.Strict = o.Mode, o.Timeout, true
 	states, err := gotype.For[S]()
 	if err != nil {
-		return logical.FailedDataFrame(fmt.Errorf("%s: the type of the state: %w", spec.Verb, err))
+		return logical.FailedDataFrame(logical.Usagef("%s: the type of the state: %w", spec.Verb, err))
 	}
 	fn := &groupFunction[K, V, O]{spec: spec}
 	fn.declare = func(h *StateHandle) (groupCalls[K, V, O], error) {

@@ -59,6 +59,9 @@ type TransformOptions struct {
 
 // TransformWithState runs processors, made by newProcessor, over the groups of a stream.
 func TransformWithState[K, V, O any](g *logical.GroupedData, o TransformOptions, newProcessor func() StatefulProcessor[K, V, O]) *logical.DataFrame {
+	if newProcessor == nil {
+		return noFunction("transformWithState")
+	}
 	f := transform(o, newProcessor, func(StatefulProcessor[K, V, O], *groupCore) func(int, initialRows) error { return nil })
 	return f.apply(g, nil, logical.GroupAliases{})
 }
@@ -68,11 +71,14 @@ func TransformWithState[K, V, O any](g *logical.GroupedData, o TransformOptions,
 func TransformWithInitialState[K, V, O, I any](g, initial *logical.GroupedData, o TransformOptions, newProcessor func() InitialStateHandler[K, V, O, I]) *logical.DataFrame {
 	rows, err := gotype.For[I]()
 	if err != nil {
-		return logical.FailedDataFrame(fmt.Errorf("transformWithState: the type of the initial state: %w", err))
+		return logical.FailedDataFrame(logical.Usagef("transformWithState: the type of the initial state: %w", err))
 	}
 	keys, err := gotype.For[K]()
 	if err != nil {
-		return logical.FailedDataFrame(fmt.Errorf("transformWithState: the type of the key: %w", err))
+		return logical.FailedDataFrame(logical.Usagef("transformWithState: the type of the key: %w", err))
+	}
+	if newProcessor == nil {
+		return noFunction("transformWithState")
 	}
 	f := transform(o, func() StatefulProcessor[K, V, O] { return newProcessor() }, func(p StatefulProcessor[K, V, O], run *groupCore) func(int, initialRows) error {
 		return func(n int, r initialRows) error {
@@ -105,6 +111,9 @@ func transform[K, V, O any](o TransformOptions, newProcessor func() StatefulProc
 	f := &groupFunction[K, V, O]{spec: logical.GroupSpec{Verb: "transformWithState", Mode: o.Mode, Time: o.Time}}
 	f.declare = func(h *StateHandle) (groupCalls[K, V, O], error) {
 		p := newProcessor()
+		if p == nil {
+			return groupCalls[K, V, O]{}, errors.New("the function that makes processors returned nil")
+		}
 		calls := groupCalls[K, V, O]{initial: initial(p, h.run)}
 		if c, ok := p.(io.Closer); ok {
 			calls.close = c.Close
@@ -217,6 +226,7 @@ func TTL(d time.Duration) VariableOption {
 
 // NewValueState declares a variable with at most one value a key.
 func NewValueState[T any](h *StateHandle, name string, options ...VariableOption) *ValueState[T] {
+	h = h.orNone()
 	v := &ValueState[T]{stored: stored{run: h.run, name: name}}
 	var err error
 	if v.codec, err = gotype.For[T](); err != nil {
@@ -229,6 +239,7 @@ func NewValueState[T any](h *StateHandle, name string, options ...VariableOption
 
 // NewListState declares a variable with a list of values a key.
 func NewListState[T any](h *StateHandle, name string, options ...VariableOption) *ListState[T] {
+	h = h.orNone()
 	l := &ListState[T]{stored: stored{run: h.run, name: name}}
 	var err error
 	if l.codec, err = gotype.For[T](); err != nil {
@@ -241,6 +252,7 @@ func NewListState[T any](h *StateHandle, name string, options ...VariableOption)
 
 // NewMapState declares a variable with a map a key.
 func NewMapState[K comparable, V any](h *StateHandle, name string, options ...VariableOption) *MapState[K, V] {
+	h = h.orNone()
 	m := &MapState[K, V]{stored: stored{run: h.run, name: name}}
 	var err, valueErr error
 	m.keyCodec, err = gotype.For[K]()
@@ -261,11 +273,21 @@ func NewMapState[K comparable, V any](h *StateHandle, name string, options ...Va
 	return m
 }
 
+// orNone is h, or one that keeps nothing where h is nil.
+func (h *StateHandle) orNone() *StateHandle {
+	if h == nil {
+		return &StateHandle{run: &groupCore{slot: noKey}}
+	}
+	return h
+}
+
 // declare notes a variable, or finds its table.
 func (h *StateHandle) declare(s *stored, v groupVariable, d logical.GroupVariable, options []VariableOption) {
 	d.Name = s.name
 	for _, o := range options {
-		o(&d)
+		if o != nil {
+			o(&d)
+		}
 	}
 	switch {
 	case !h.open:

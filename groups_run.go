@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/gotype"
 	"github.com/tidemill/tidemill/logical"
 )
@@ -32,11 +33,23 @@ type groupCalls[K, V, O any] struct {
 }
 
 // closed ends the calls.
-func (c *groupCalls[K, V, O]) closed() error {
+func (f *groupFunction[K, V, O]) closed(c groupCalls[K, V, O]) error {
 	if c.close == nil {
 		return nil
 	}
-	return c.close()
+	return columnar.Guard(f.what(), c.close)
+}
+
+// what names the function of a user's in a panic.
+func (f *groupFunction[K, V, O]) what() string { return "the function of " + f.spec.Verb }
+
+// declared declares the state variables at h.
+func (f *groupFunction[K, V, O]) declared(h *StateHandle) (calls groupCalls[K, V, O], err error) {
+	err = columnar.Guard(f.what(), func() error {
+		calls, err = f.declare(h)
+		return err
+	})
+	return calls, err
 }
 
 // initialRows are the rows of initial state, one a key.
@@ -66,9 +79,8 @@ func aliases[T any](r *gotype.Rows[T]) logical.GroupAliases {
 
 // apply looks at the types, lets the function declare its state, and makes the node.
 func (f *groupFunction[K, V, O]) apply(g, initial *logical.GroupedData, initialAliases logical.GroupAliases) *logical.DataFrame {
-	err := f.describe()
-	if err != nil {
-		return logical.FailedDataFrame(fmt.Errorf("%s: %w", f.spec.Verb, err))
+	if err := f.describe(); err != nil {
+		return logical.FailedDataFrame(logical.Usagef("%s: %w", f.spec.Verb, err))
 	}
 	return g.MapGroups(f, aliases(f.keys), aliases(f.rows), initial, initialAliases)
 }
@@ -86,14 +98,17 @@ func (f *groupFunction[K, V, O]) describe() (err error) {
 	if len(f.out.Fields()) == 0 {
 		return errors.New("the type of the output has no columns")
 	}
-	if f.spec.Mode == Complete {
+	if f.spec.Mode >= Complete {
 		return errors.New("what a function emits stands (Append) or is the newest (Update); use output mode complete above an aggregate")
+	}
+	if f.spec.Time > EventTimers {
+		return fmt.Errorf("%s is no clock; use NoTimers, ProcessingTimers or EventTimers", f.spec.Time)
 	}
 	f.spec.Key, f.spec.Row, f.spec.Output = f.keys.Fields(), f.rows.Fields(), f.out.Fields()
 	h := &StateHandle{run: &groupCore{slot: noKey}, open: true}
-	calls, err := f.declare(h)
+	calls, err := f.declared(h)
 	f.spec.Variables = h.declared
-	return errors.Join(h.finish(err), calls.closed())
+	return errors.Join(h.finish(err), f.closed(calls))
 }
 
 // Spec implements logical.GroupFunction.
@@ -106,11 +121,11 @@ func (f *groupFunction[K, V, O]) Open(env *logical.GroupEnv) (logical.GroupRun, 
 	if env.Timers != nil {
 		core.timers = newTimers(core)
 	}
-	calls, err := f.declare(h)
+	calls, err := f.declared(h)
 	if err = h.finish(err); err != nil {
-		return nil, errors.Join(err, calls.closed())
+		return nil, errors.Join(err, f.closed(calls))
 	}
-	return &groupRunner[K, V, O]{f: f, core: core, calls: calls}, nil
+	return &groupRunner[K, V, O]{f: f, core: core, calls: calls, what: f.what()}, nil
 }
 
 // noKey is the slot while no function is called.
@@ -184,6 +199,7 @@ type groupRunner[K, V, O any] struct {
 	f     *groupFunction[K, V, O]
 	core  *groupCore
 	calls groupCalls[K, V, O]
+	what  string // in a panic
 	out   []O
 }
 
@@ -192,9 +208,13 @@ func (r *groupRunner[K, V, O]) emit(o O) { r.out = append(r.out, o) }
 // call makes slot the current key and calls f.
 func (r *groupRunner[K, V, O]) call(slot int, key K, f func() error) error {
 	r.core.slot = slot
-	err := f()
+	err := columnar.Guard(r.what, f)
 	if err == nil {
 		err = r.core.err
+	}
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return fmt.Errorf("key %v: %w", key, err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s for key %v: %w", r.f.spec.Verb, key, err)
@@ -220,7 +240,10 @@ func (r *groupRunner[K, V, O]) Initial(_ context.Context, keys []arrow.Array, n 
 	if r.calls.initial == nil {
 		return nil
 	}
-	if err := r.calls.initial(n, initialRows{columns: rows, n: n, visit: func(i int) { r.core.slot = i }}); err != nil {
+	err := columnar.Guard(r.what, func() error {
+		return r.calls.initial(n, initialRows{columns: rows, n: n, visit: func(i int) { r.core.slot = i }})
+	})
+	if err != nil {
 		return err
 	}
 	return r.core.flush()
@@ -291,4 +314,4 @@ func (r *groupRunner[K, V, O]) Take() ([]arrow.Array, int, error) {
 }
 
 // Close implements logical.GroupRun.
-func (r *groupRunner[K, V, O]) Close() error { return r.calls.closed() }
+func (r *groupRunner[K, V, O]) Close() error { return r.f.closed(r.calls) }

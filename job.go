@@ -79,6 +79,9 @@ func (j *job) configure(d *logical.SinkDecl, o RunOptions) error {
 	}
 	if o.Trigger != nil {
 		j.trigger = *o.Trigger
+		if err := j.trigger.Check(); err != nil {
+			return err
+		}
 	}
 	if o.Listener != nil {
 		j.listener = o.Listener(j.name)
@@ -144,13 +147,13 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := incremental.Start(ctx, cfg)
+	q, err := j.session.queries.start(j.name, func() (*Query, error) { return incremental.Start(ctx, cfg) })
 	return q, asRefusal(cfg.Checkpoint, err)
 }
 
 // config is the query as package incremental runs it.
 func (j *job) config(ctx context.Context, plan logical.Node) (incremental.Config, error) {
-	s := j.session
+	s, set := j.session, j.session.settings.get()
 	dir := checkpointDir(j.checkpoint, j.options["path"])
 	if err := j.feedsItself(plan); err != nil {
 		return incremental.Config{}, err
@@ -166,14 +169,14 @@ func (j *job) config(ctx context.Context, plan logical.Node) (incremental.Config
 	}
 	return incremental.Config{
 		Name: j.name, Plan: plan, Mode: j.mode, Trigger: j.trigger,
-		FS: fsys, Checkpoint: dir, SinkName: j.sinkName(), Settings: j.pinned(), Policy: s.settings.policy,
+		FS: fsys, Checkpoint: dir, SinkName: j.sinkName(), Settings: j.pinned(), Policy: set.policy,
 		KeepLate: j.keepLate, KeepBad: j.keepBad,
 		Sink: func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
 			return j.open(ctx, o, dir, plan.Schema())
 		},
-		Registry: s.functions, DisableRules: s.settings.disabled,
-		Parallel: int(s.settings.threads), BatchRows: int(s.settings.batchRows), Location: s.settings.zone,
-		Budget: s.budget(), Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
+		Registry: s.functions, DisableRules: set.disabled,
+		Parallel: int(set.threads), BatchRows: int(set.batchRows), Location: set.zone,
+		Budget: set.budget(), Mem: s.mem, Clock: s.opts.clock, Listener: j.listened(), Engine: Version,
 	}, nil
 }
 
@@ -186,7 +189,7 @@ func (j *job) feedsItself(plan logical.Node) (err error) {
 			return true
 		}
 		if in := scan.Stream.Decl.Options["path"]; in != "" && within(out, in) {
-			err = &usageError{fmt.Sprintf("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, in, scan.Stream.Name)}
+			err = logical.Usagef("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, in, scan.Stream.Name)
 		}
 		return err == nil
 	})
@@ -212,7 +215,8 @@ func (j *job) listened() incremental.Listener {
 
 // pinned are the settings the checkpoint keeps.
 func (j *job) pinned() map[string]string {
-	pinned := j.session.settings.pinned()
+	set := j.session.settings.get()
+	pinned := set.pinned()
 	pinned["output_mode"] = j.mode.String()
 	options := j.options
 	if strings.EqualFold(j.connector, "filesystem") || j.connector == "" {
@@ -232,7 +236,7 @@ func (j *job) open(ctx context.Context, o incremental.Output, dir string, schema
 	env := j.sinkEnv(schema)
 	env.QueryID, env.Checkpoint, env.Committed = o.QueryID, dir, o.Committed
 	if j.openSink != nil {
-		return j.openSink(ctx, env)
+		return connector.GuardSink(j.connector, func() (connector.Sink, error) { return j.openSink(ctx, env) })
 	}
 	return s.connectors.Sink(ctx, j.connector, env)
 }
@@ -242,7 +246,7 @@ func (j *job) sinkEnv(schema *logical.Schema) connector.Env {
 	s := j.session
 	return connector.Env{
 		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode,
-		FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone, Stdout: s.opts.Stdout, Warn: j.listened().Warn,
+		FS: s.opts.fs, Mem: s.mem, Location: s.Location(), Stdout: s.opts.Stdout, Warn: j.listened().Warn,
 	}
 }
 

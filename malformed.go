@@ -1,9 +1,13 @@
 package tidemill
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -54,16 +58,34 @@ func are(n int64, what string) string {
 	return fmt.Sprintf("%d %ss are", n, what)
 }
 
-// warningReader warns when it is closed.
-type warningReader struct {
-	columnar.Reader
+// resultReader is the rows of a bounded query as its caller reads them: a panic is an
+// error. It warns when it is closed.
+type resultReader struct {
+	r         columnar.Reader
 	malformed *malformed
 	warn      func(string)
 	once      sync.Once
+	err       error // of the panic that ended it
 }
 
-func (r *warningReader) Close() error {
-	err := r.Reader.Close()
-	r.once.Do(func() { r.malformed.warn(r.warn) })
-	return err
+func (r *resultReader) Schema() *arrow.Schema { return r.r.Schema() }
+
+func (r *resultReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	b, err := guarded(ctx, func() (arrow.RecordBatch, error) { return r.r.Next(ctx) })
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		r.err = err // whatever it left half done is not asked again
+	}
+	return b, err
+}
+
+func (r *resultReader) Close() error {
+	return columnar.Guard("", func() error {
+		err := r.r.Close()
+		r.once.Do(func() { r.malformed.warn(r.warn) })
+		return err
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -69,6 +70,38 @@ func (s *settings) setZone(text string) error {
 	return nil
 }
 
+// sharedSettings are those of a session, safe for concurrent use.
+type sharedSettings struct {
+	mu  sync.Mutex
+	now settings
+}
+
+// get is the settings as they are now.
+func (s *sharedSettings) get() settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *sharedSettings) set(name, value string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.set(name, value)
+}
+
+func (s *sharedSettings) list() []sql.Setting {
+	now := s.get()
+	return now.list()
+}
+
+// budget is the memory one query may take; nil without a limit.
+func (s *settings) budget() *columnar.Budget {
+	if s.memoryLimit == 0 {
+		return nil
+	}
+	return columnar.NewBudget(s.memoryLimit)
+}
+
 // set applies one SET.
 func (s *settings) set(name, value string) error {
 	return connector.Decode(map[string]string{strings.ToLower(name): value}, s.keys()...)
@@ -104,6 +137,11 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
+	}
+	warn := o.Warn
+	o.Warn = func(text string) {
+		defer columnar.NamePanic("Options.Warn")
+		warn(text)
 	}
 	return o
 }

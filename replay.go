@@ -14,6 +14,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/callback"
 	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/physical"
 )
@@ -67,14 +68,14 @@ func (sc *Script) Replay(ctx context.Context, o ReplayOptions) (_ *Replayed, err
 		return nil, err
 	}
 	if o.Batch < 0 || o.Batch >= int64(len(l.batches)) {
-		return nil, &usageError{fmt.Sprintf("query %s has no batch %d; %s", in.name, o.Batch, l.replayable())}
+		return nil, logical.Usagef("query %s has no batch %d; %s", in.name, o.Batch, l.replayable())
 	}
 	last, ok, err := l.commitBefore(o.Batch)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, &usageError{fmt.Sprintf("the state before batch %d of query %s is not kept; %s", o.Batch, in.name, l.replayable())}
+		return nil, logical.Usagef("the state before batch %d of query %s is not kept; %s", o.Batch, in.name, l.replayable())
 	}
 	fsys, err := l.overlay(o.Batch)
 	if err != nil {
@@ -119,9 +120,9 @@ func (sc *Script) choose(name string) (*insert, error) {
 		names = append(names, in.name)
 	}
 	if name == "" {
-		return nil, &usageError{fmt.Sprintf("%s has %d queries; name one with --query: %s", sc.file, len(names), strings.Join(names, ", "))}
+		return nil, logical.Usagef("%s has %d queries; name one with --query: %s", sc.file, len(names), strings.Join(names, ", "))
 	}
-	return nil, &usageError{fmt.Sprintf("%s has no query %q%s", sc.file, name, columnar.DidYouMean(name, names))}
+	return nil, logical.Usagef("%s has no query %q%s", sc.file, name, columnar.DidYouMean(name, names))
 }
 
 // replayable says which batches can be replayed, as far as the checkpoint is concerned.
@@ -159,7 +160,7 @@ type rowKeeper struct {
 
 // open is the sink of a replay.
 func (w *rowKeeper) open(context.Context, incremental.Output) (connector.Sink, error) {
-	return callback.New("replay", func(ctx context.Context, _ int64, rows columnar.Reader) error {
+	return callback.New(func(ctx context.Context, _ int64, rows columnar.Reader) error {
 		w.schema = rows.Schema()
 		var err error
 		w.batches, err = columnar.Drain(ctx, rows)

@@ -111,6 +111,9 @@ func goValue(a arrow.Array, i int) any {
 
 // String prints the rows as text, in order.
 func (r *Rows) String() string {
+	if r.schema == nil {
+		return ""
+	}
 	return columnar.Text(r.schema, r.batches, columnar.TextOptions{Ordered: true})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/logical"
@@ -61,6 +62,10 @@ type insert struct {
 // call the text. The session is not changed: what the script declares and sets is its
 // own.
 func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
+	return guarded(ctx, func() (*Script, error) { return s.openScript(ctx, file, src, o) })
+}
+
+func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
 	stmts, err := sql.Parse(src)
 	if err != nil {
 		return nil, inFile(err, file)
@@ -76,9 +81,9 @@ func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions
 	}
 	switch {
 	case len(sc.inserts) == 0:
-		return nil, &usageError{fmt.Sprintf("%s has no INSERT INTO; nothing to run", file)}
+		return nil, logical.Usagef("%s has no INSERT INTO; nothing to run", file)
 	case o.Checkpoint != "" && len(sc.inserts) > 1:
-		return nil, &usageError{fmt.Sprintf("--checkpoint names one directory, but %s has %d INSERTs; use the checkpoint option of each sink", file, len(sc.inserts))}
+		return nil, logical.Usagef("--checkpoint names one directory, but %s has %d INSERTs; use the checkpoint option of each sink", file, len(sc.inserts))
 	}
 	if err := sc.checkOutputs(); err != nil {
 		return nil, err
@@ -102,14 +107,14 @@ func (sc *Script) checkOutputs() error {
 		if in.path != "" {
 			key := path.Clean(in.path)
 			if other, ok := outputs[key]; ok {
-				return &usageError{fmt.Sprintf("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, key)}
+				return logical.Usagef("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, key)
 			}
 			outputs[key] = in.sink.Name
 		}
 		if in.checkpoint != "" {
 			key := path.Clean(in.checkpoint)
 			if other, ok := checkpoints[key]; ok {
-				return &usageError{fmt.Sprintf("%s: the INSERTs into %s and %s have one checkpoint, %s; give each its own", sc.file, other, in.sink.Name, key)}
+				return logical.Usagef("%s: the INSERTs into %s and %s have one checkpoint, %s; give each its own", sc.file, other, in.sink.Name, key)
 			}
 			checkpoints[key] = in.sink.Name
 		}
@@ -198,6 +203,7 @@ func within(p, dir string) bool {
 func (sc *Script) prepare(ctx context.Context, upto int, pins map[string]map[string]string) (*sql.Planner, *Session, error) {
 	own := *sc.s
 	own.catalog = sc.s.catalog.Clone()
+	own.settings = &sharedSettings{now: sc.s.settings.get()}
 	r := own.resolver(pins)
 	p := own.planner(own.catalog, r, sc.file, false)
 	if err := sc.override(&own, p, r); err != nil {
@@ -217,7 +223,7 @@ func (sc *Script) prepare(ctx context.Context, upto int, pins map[string]map[str
 			continue
 		}
 		if err := own.Set(planned.Setting.Name, planned.Setting.Value); err != nil {
-			return nil, nil, err
+			return nil, nil, planned.SettingError(sc.file, sc.src, err)
 		}
 		if err := sc.override(&own, p, r); err != nil {
 			return nil, nil, err
@@ -234,7 +240,8 @@ func (sc *Script) override(own *Session, p *sql.Planner, r *formats.Resolver) er
 			return err
 		}
 	}
-	p.Location, r.Location = own.settings.zone, own.settings.zone
+	p.Location = own.Location()
+	r.Location = p.Location
 	return nil
 }
 
@@ -313,14 +320,14 @@ func (sc *Script) Start(ctx context.Context) *Running {
 	r := &Running{sc: sc, stop: make(chan struct{}), cancel: cancel}
 	for _, in := range sc.inserts {
 		r.wg.Add(1)
-		go func() {
+		columnar.Go(func() error { return r.runInsert(ctx, in) }, func(err error) {
 			defer r.wg.Done()
 			defer close(in.done)
-			in.err = r.runInsert(ctx, in)
+			in.err = err
 			if in.err != nil {
 				r.failed(in)
 			}
-		}()
+		})
 	}
 	return r
 }

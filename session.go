@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
@@ -30,28 +27,28 @@ import (
 // Session holds what queries share: settings, the catalog of tables, streams, views
 // and sinks, functions and connectors. It needs no closing: the queries it started and
 // the Rows and Readers it returned are ended and released by those who have them. Its
-// methods must not be called by several goroutines at the same time; those of the
-// queries it started may be.
+// methods may be called by several goroutines at the same time, those of the queries it
+// started, too; Rows and Readers belong to one.
 type Session struct {
 	opts       Options
-	settings   settings
+	settings   *sharedSettings
 	catalog    *logical.Catalog
 	functions  *function.Registry
 	connectors *connector.Registry
 	store      *memory.Store
 	mem        arrowmemory.Allocator
-	streams    map[string]*logical.Stream // made by ReadStream, by what they were made of
-	named      map[string]int             // how many of them begin with a name
+	streams    *streams
+	queries    *queries
 }
 
 // NewSession starts a session. A wrong setting is an *OptionError.
 func NewSession(o Options) (*Session, error) {
 	store := memory.NewStore()
 	s := &Session{
-		opts: o.withDefaults(), settings: defaultSettings(),
+		opts: o.withDefaults(), settings: &sharedSettings{now: defaultSettings()},
 		catalog: logical.NewCatalog(), functions: function.Builtins(),
 		connectors: formats.NewRegistry(store), store: store,
-		mem: columnar.NewPool(), streams: map[string]*logical.Stream{}, named: map[string]int{},
+		mem: columnar.NewPool(), streams: newStreams(), queries: newQueries(),
 	}
 	for name, value := range o.Settings {
 		if err := s.Set(name, value); err != nil {
@@ -66,49 +63,29 @@ func (s *Session) Set(name, value string) error { return s.settings.set(name, va
 
 // Location is the time zone SET time_zone chose, UTC at first: in it timestamps without an
 // offset are read, and printed.
-func (s *Session) Location() *time.Location { return s.settings.zone }
-
-// RegisterFunction adds a scalar function; SQL and DataFrames find it by name. A name
-// that is taken is an error.
-func (s *Session) RegisterFunction(f *function.Scalar) error { return s.functions.AddScalar(f) }
-
-// RegisterAggregate adds an aggregate function. A name that is taken is an error.
-func (s *Session) RegisterAggregate(f *function.Aggregate) error { return s.functions.AddAggregate(f) }
-
-// RegisterConnector adds a connector; CREATE … WITH (connector = '…'), ReadStreamFrom
-// and ToConnector find it. A name that is taken is an error.
-func (s *Session) RegisterConnector(c connector.Connector) error { return s.connectors.Add(c) }
-
-// RegisterTable makes a table of the caller's known by name. The session does not
-// release it.
-func (s *Session) RegisterTable(name string, t connector.Table) error {
-	return s.catalog.Add(name, logical.Entry{Opened: t})
-}
-
-// CreateView makes a DataFrame known by name, as CREATE VIEW does a query: so that the SQL
-// that is no verb of a DataFrame, a correlated subquery say, can be written over it. A name
-// that is taken is an error.
-func (s *Session) CreateView(name string, df *logical.DataFrame) error {
-	node, err := df.Plan()
-	if err != nil {
-		return err
-	}
-	return s.catalog.Add(name, logical.Entry{View: node})
-}
+func (s *Session) Location() *time.Location { return s.settings.get().zone }
 
 // Values is a DataFrame of rows written out, VALUES in SQL: Go values as Lit takes them, or
 // Terms without columns, cast to the types of schema.
 func (s *Session) Values(schema *arrow.Schema, rows ...[]any) *logical.DataFrame {
-	node, err := logical.NewValues(s.functions, schema, rows)
-	if err != nil {
-		return logical.FailedDataFrame(&usageError{"values: " + err.Error()})
-	}
-	return logical.NewDataFrame(node, s.functions)
+	return described(context.Background(), func() (*logical.DataFrame, error) {
+		if schema == nil {
+			return nil, logical.Usagef("values: the schema is nil; make one with columnar.NewSchema")
+		}
+		node, err := logical.NewValues(s.functions, schema, rows)
+		if err != nil {
+			return nil, logical.Usagef("values: %w", err)
+		}
+		return logical.NewDataFrame(node, s.functions), nil
+	})
 }
 
 // Range is a DataFrame of the whole numbers from start to before end, by step, in a column
 // id.
 func (s *Session) Range(start, end, step int64) *logical.DataFrame {
+	if step == 0 {
+		return logical.FailedDataFrame(logical.Usagef("range: the step is 0"))
+	}
 	df, err := s.SQL(context.Background(), fmt.Sprintf("SELECT * FROM range(%d, %d, %d)", start, end, step))
 	if err != nil {
 		return logical.FailedDataFrame(err)
@@ -123,9 +100,10 @@ func (s *Session) Memory() *memory.Store { return s.store }
 // planner binds SQL over the session's catalog. bounded reads streams as the tables
 // they are now.
 func (s *Session) planner(catalog *logical.Catalog, r *formats.Resolver, file string, bounded bool) *sql.Planner {
+	set := s.settings.get()
 	return &sql.Planner{
 		Catalog: catalog, Functions: s.functions, Resolver: r,
-		Location: s.settings.zone, Bounded: bounded, File: file, Warn: s.opts.Warn,
+		Location: set.zone, Bounded: bounded, File: file, Warn: s.opts.Warn,
 		Settings: s.settings.list,
 	}
 }
@@ -139,7 +117,7 @@ func (s *Session) script(ctx context.Context, file, text string, bounded bool, d
 			return do(p)
 		}
 		err := s.Set(p.Setting.Name, p.Setting.Value)
-		r.Location = s.settings.zone
+		r.Location = s.Location()
 		return err
 	})
 }
@@ -148,7 +126,7 @@ func (s *Session) script(ctx context.Context, file, text string, bounded bool, d
 // the query at hand keeps of each stream.
 func (s *Session) resolver(pins map[string]map[string]string) *formats.Resolver {
 	return &formats.Resolver{
-		Connectors: s.connectors, FS: s.opts.fs, Mem: s.mem, Location: s.settings.zone,
+		Connectors: s.connectors, FS: s.opts.fs, Mem: s.mem, Location: s.Location(),
 		Stdout: s.opts.Stdout, Warn: s.opts.Warn, Pins: pins,
 	}
 }
@@ -167,6 +145,10 @@ func (s *Session) SQL(ctx context.Context, text string) (*logical.DataFrame, err
 // SQLFile is SQL for the text of a file, which errors name. It returns nil if the text
 // has no query.
 func (s *Session) SQLFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
+	return guarded(ctx, func() (*logical.DataFrame, error) { return s.sqlFile(ctx, file, text) })
+}
+
+func (s *Session) sqlFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
 	var last *logical.DataFrame
 	err := s.script(ctx, file, text, true, func(p *sql.Planned) error {
 		switch {
@@ -177,7 +159,7 @@ func (s *Session) SQLFile(ctx context.Context, file, text string) (*logical.Data
 			}
 			last = s.lines("plan", plan)
 		case p.Sink != nil:
-			return &usageError{"INSERT INTO is run by tidemill run, or in Go by OpenScript or WriteStream"}
+			return logical.Usagef("INSERT INTO is run by tidemill run, or in Go by OpenScript or WriteStream")
 		case p.Plan != nil:
 			last = logical.NewDataFrame(p.Plan, s.functions)
 		}
@@ -210,11 +192,13 @@ func (s *Session) Table(ctx context.Context, name string) *logical.DataFrame {
 // written by WriteStream.
 func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
 	text := `SELECT * FROM "` + strings.ReplaceAll(name, `"`, `""`) + `"`
-	node, err := s.planner(s.catalog, s.resolver(nil), "", false).Query(ctx, text)
-	if err != nil {
-		return logical.FailedDataFrame(err)
-	}
-	return logical.NewDataFrame(node, s.functions)
+	return described(ctx, func() (*logical.DataFrame, error) {
+		node, err := s.planner(s.catalog, s.resolver(nil), "", false).Query(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		return logical.NewDataFrame(node, s.functions), nil
+	})
 }
 
 // Read is a DataFrame over the files at a path, directory or glob, as they are when it
@@ -222,23 +206,25 @@ func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
 // formats/csv, json, parquet, ipc, avro or text, or nothing: then the names of the files say the
 // format.
 func (s *Session) Read(path string, options ...any) *logical.DataFrame {
-	var given any
-	switch len(options) {
-	case 0:
-	case 1:
-		given = options[0]
-	default:
-		return logical.FailedDataFrame(&usageError{"Read takes the Options of one format"})
-	}
-	format, m, err := formats.OptionsOf(given)
-	if err != nil {
-		return logical.FailedDataFrame(err)
-	}
-	t, err := s.resolver(nil).Path(context.Background(), path, format, m)
-	if err != nil {
-		return logical.FailedDataFrame(err)
-	}
-	return logical.ReadTable(path, t, s.functions)
+	return described(context.Background(), func() (*logical.DataFrame, error) {
+		var given any
+		switch len(options) {
+		case 0:
+		case 1:
+			given = options[0]
+		default:
+			return nil, logical.Usagef("Read takes the Options of one format")
+		}
+		format, m, err := formats.OptionsOf(given)
+		if err != nil {
+			return nil, logical.Usagef("read: %w", err)
+		}
+		t, err := s.resolver(nil).Path(context.Background(), path, format, m)
+		if err != nil {
+			return nil, err
+		}
+		return logical.ReadTable(path, t, s.functions), nil
+	})
 }
 
 // ReadStream is a DataFrame over everything that ever lands at a path. schema declares
@@ -248,7 +234,7 @@ func (s *Session) Read(path string, options ...any) *logical.DataFrame {
 func (s *Session) ReadStream(path string, options any, schema *arrow.Schema) *logical.DataFrame {
 	format, m, err := formats.OptionsOf(options)
 	if err != nil {
-		return logical.FailedDataFrame(err)
+		return logical.FailedDataFrame(logical.Usagef("readStream: %w", err))
 	}
 	if format != "" {
 		m["format"] = format
@@ -271,59 +257,18 @@ func (s *Session) ReadStreamFrom(connectorName string, options map[string]string
 	if schema != nil {
 		for _, f := range schema.Fields() {
 			if !columnar.Supported(f.Type) {
-				return logical.FailedDataFrame(&usageError{fmt.Sprintf("column %s: the engine does not compute with %s; use a type of package columnar, such as columnar.Timestamp", f.Name, f.Type)})
+				return logical.FailedDataFrame(logical.Usagef("column %s: the engine does not compute with %s; use a type of package columnar, such as columnar.Timestamp", f.Name, f.Type))
 			}
 			d.Columns = append(d.Columns, logical.ColumnDecl{Name: f.Name, Type: f.Type})
 		}
 	}
-	stream, err := s.stream(d)
-	if err != nil {
-		return logical.FailedDataFrame(err)
-	}
-	return logical.NewDataFrame(logical.NewStreamScan("", stream), s.functions)
-}
-
-// stream finds the columns of a declared stream: the one it was the last time, if they
-// have not changed.
-func (s *Session) stream(d *logical.SourceDecl) (*logical.Stream, error) {
-	words := fmt.Sprint(d.Options, d.Columns)
-	known := s.streams[words]
-	if known != nil {
-		d.Name = known.Name
-	} else {
-		d.Name = s.streamName(d.Connector(), d.Options["path"])
-	}
-	stream, err := s.resolver(nil).Stream(context.Background(), d)
-	if err != nil {
-		return nil, err
-	}
-	if known != nil && known.Schema.Equal(stream.Schema) && maps.Equal(known.Pinned, stream.Pinned) {
-		return known, nil
-	}
-	s.streams[words] = stream
-	return stream, nil
-}
-
-// streamName calls a stream by its path or connector.
-func (s *Session) streamName(connectorName, dir string) string {
-	name := connectorName
-	if base := path.Base(path.Clean(dir)); dir != "" && base != "/" {
-		name, _, _ = strings.Cut(base, ".")
-	}
-	name = strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
+	return described(context.Background(), func() (*logical.DataFrame, error) {
+		stream, err := s.streams.find(context.Background(), s, d)
+		if err != nil {
+			return nil, err
 		}
-		return -1
-	}, name)
-	if name == "" {
-		name = "stream"
-	}
-	s.named[name]++
-	if n := s.named[name]; n > 1 {
-		return fmt.Sprintf("%s_%d", name, n)
-	}
-	return name
+		return logical.NewDataFrame(logical.NewStreamScan("", stream), s.functions), nil
+	})
 }
 
 // Collect runs a DataFrame over what is there now and returns all rows. Streams are
@@ -346,32 +291,27 @@ func (s *Session) Collect(ctx context.Context, df *logical.DataFrame) (*Rows, er
 // Query runs a DataFrame over what is there now and returns its rows as they come. The
 // caller closes the Reader.
 func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Reader, error) {
-	p, _, err := s.physicalPlan(ctx, df)
-	if err != nil {
-		return nil, err
-	}
-	ec, m := s.execContext(), &malformed{}
-	ec.ScanStats = m.of
-	r, err := physical.Run(ctx, p, ec)
-	if err != nil {
-		return nil, err
-	}
-	return &warningReader{Reader: r, malformed: m, warn: s.opts.Warn}, nil
+	return guarded(ctx, func() (columnar.Reader, error) {
+		p, _, err := s.physicalPlan(ctx, df)
+		if err != nil {
+			return nil, err
+		}
+		ec, m := s.execContext(), &malformed{}
+		ec.ScanStats = m.of
+		r, err := physical.Run(ctx, p, ec)
+		if err != nil {
+			return nil, err
+		}
+		return &resultReader{r: r, malformed: m, warn: s.opts.Warn}, nil
+	})
 }
 
 func (s *Session) execContext() *physical.ExecContext {
+	set := s.settings.get()
 	return &physical.ExecContext{
-		Mem: s.mem, BatchRows: int(s.settings.batchRows), Parallel: int(s.settings.threads),
-		Location: s.settings.zone, Now: s.now().UnixMicro(), Salt: randomSalt(), Budget: s.budget(),
+		Mem: s.mem, BatchRows: int(set.batchRows), Parallel: int(set.threads),
+		Location: set.zone, Now: s.now().UnixMicro(), Salt: randomSalt(), Budget: set.budget(),
 	}
-}
-
-// budget is the memory one query may take; nil without a limit.
-func (s *Session) budget() *columnar.Budget {
-	if s.settings.memoryLimit == 0 {
-		return nil
-	}
-	return columnar.NewBudget(s.settings.memoryLimit)
 }
 
 // plans are the stages a query went through, for Explain.
@@ -390,7 +330,8 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if node, err = boundedPlan(ctx, logical.TypedNulls(node)); err != nil {
 		return nil, nil, err
 	}
-	o, err := optimizer.New(&function.Env{Mem: s.mem, Location: s.settings.zone}, s.settings.disabled...)
+	set := s.settings.get()
+	o, err := optimizer.New(&function.Env{Mem: s.mem, Location: set.zone}, set.disabled...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -401,7 +342,7 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 	if out.physical, err = physical.NewPlanner(stateful.PlanBoundedGroups).Plan(out.optimized); err != nil {
 		return nil, nil, err
 	}
-	if !slices.Contains(s.settings.disabled, optimizer.ShareAggregations) {
+	if !slices.Contains(set.disabled, optimizer.ShareAggregations) {
 		out.physical = physical.Share(out.physical)
 	}
 	return out.physical, out, nil

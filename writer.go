@@ -2,7 +2,6 @@ package tidemill
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func (s *Session) WriteStream(df *logical.DataFrame) *StreamWriter {
 	return &StreamWriter{s: s, df: df, to: destination{err: errNowhere}}
 }
 
-var errNowhere = &usageError{"the query has no destination; call To, ToConnector, ToSink or ForeachBatch"}
+var errNowhere = logical.Usagef("the query has no destination; call To, ToConnector, ToSink or ForeachBatch")
 
 func (w *StreamWriter) with(change func(*StreamWriter)) *StreamWriter {
 	n := *w
@@ -97,7 +96,10 @@ func (w *StreamWriter) To(path string, options any) *StreamWriter {
 		if err == nil {
 			m["path"], m["format"] = path, format
 		}
-		w.to = destination{connector: "filesystem", options: m, err: err}
+		w.to = destination{connector: "filesystem", options: m}
+		if err != nil {
+			w.to.err = logical.Usagef("to: %w", err)
+		}
 	})
 }
 
@@ -113,9 +115,18 @@ func (w *StreamWriter) ToConnector(name string, options map[string]string) *Stre
 }
 
 // ToSink writes to a sink of the caller's. open is called once at each start, and the
-// query closes what it returns; name is what messages and progress call it.
+// query closes what it returns; name is what messages and progress call it. Panics and
+// errors of the sink name it.
 func (w *StreamWriter) ToSink(name string, open func(ctx context.Context, env connector.Env) (connector.Sink, error)) *StreamWriter {
-	return w.with(func(w *StreamWriter) { w.to = destination{connector: name, open: open} })
+	return w.with(func(w *StreamWriter) {
+		w.to = destination{connector: name, open: open}
+		switch {
+		case name == "":
+			w.to.err = logical.Usagef("toSink: the sink has no name")
+		case open == nil:
+			w.to.err = logical.Usagef("toSink: the function that opens %s is nil", name)
+		}
+	})
 }
 
 // ForeachBatch calls f with the rows of each micro-batch and its id, at least once: a
@@ -123,8 +134,13 @@ func (w *StreamWriter) ToSink(name string, open func(ctx context.Context, env co
 // exactly-once by remembering ids. rows ends when f returns, and f need not read all of
 // them.
 func (w *StreamWriter) ForeachBatch(f func(ctx context.Context, batchID int64, rows columnar.Reader) error) *StreamWriter {
+	if f == nil {
+		return w.with(func(w *StreamWriter) { w.to = destination{err: logical.Usagef("foreachBatch: the function is nil")} })
+	}
 	return w.ToSink("foreachBatch", func(context.Context, connector.Env) (connector.Sink, error) {
-		return callback.New("foreachBatch", f), nil
+		return callback.New(func(ctx context.Context, batchID int64, rows columnar.Reader) error {
+			return columnar.Guard("the function of foreachBatch", func() error { return f(ctx, batchID, rows) })
+		}), nil
 	})
 }
 
@@ -180,16 +196,37 @@ func (w *StreamWriter) Listen(l Listener) *StreamWriter {
 // runs until its trigger is exhausted, it is stopped, or ctx ends, which stops it at
 // once, as a crash would: the next start recovers.
 func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
+	return guarded(ctx, func() (*Query, error) {
+		plan, err := w.checked()
+		if err != nil {
+			return nil, err
+		}
+		return w.start(ctx, plan)
+	})
+}
+
+// checked is the plan, once everything said by itself is right.
+func (w *StreamWriter) checked() (logical.Node, error) {
+	if w.s == nil {
+		return nil, logical.Usagef("the StreamWriter has no session; make it with Session.WriteStream")
+	}
 	plan, err := w.df.Plan()
 	if err != nil {
 		return nil, err
 	}
-	if w.to.err != nil {
+	switch {
+	case w.to.err != nil:
 		return nil, w.to.err
+	case w.mode > Complete:
+		return nil, logical.Usagef("%s is no output mode; use Append, Update or Complete", w.mode)
 	}
-	if err := checkStreams(plan); err != nil {
+	if err := w.trigger.Check(); err != nil {
 		return nil, err
 	}
+	return plan, checkStreams(plan)
+}
+
+func (w *StreamWriter) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	d := &logical.SinkDecl{Options: maps.Clone(w.to.options)}
 	if d.Options == nil {
 		d.Options = map[string]string{}
@@ -223,7 +260,7 @@ func checkStreams(plan logical.Node) (err error) {
 		}
 		x := scan.Stream
 		if other := streams[x.Name]; other != nil && other != x {
-			err = &usageError{fmt.Sprintf("stream %s was described twice, and files that landed in between changed its columns; describe it once, or declare them", x.Name)}
+			err = logical.Usagef("stream %s was described twice, and files that landed in between changed its columns; describe it once, or declare them", x.Name)
 		}
 		streams[x.Name] = x
 		if x.Decl != nil && strings.EqualFold(x.Decl.Options["schema_evolution"], "add") {

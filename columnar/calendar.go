@@ -117,3 +117,28 @@ func FromLocal(wall int64, loc *time.Location) int64 {
 	}
 	return wall - before
 }
+
+// FromLocalNear is FromLocal for a wall clock that was moved from the instant from: of two
+// instants it is the one with the offset that loc has at from, if there is one.
+func FromLocalNear(wall, from int64, loc *time.Location) int64 {
+	if IsUTC(loc) {
+		return wall
+	}
+	offset := zoneOffset(from, loc)
+	if at := wall - offset; zoneOffset(at, loc) == offset {
+		return at
+	}
+	return FromLocal(wall, loc)
+}
+
+// StartOfDay is the first instant of a day in loc, counted from 1970: midnight, unless the
+// clock was put forward over it.
+func StartOfDay(day int64, loc *time.Location) int64 {
+	midnight := day * MicrosPerDay
+	at := FromLocal(midnight, loc)
+	if ToLocal(at, loc) == midnight {
+		return at
+	}
+	start, _ := time.UnixMicro(at).In(loc).ZoneBounds()
+	return start.UnixMicro()
+}

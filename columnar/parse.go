@@ -376,6 +376,18 @@ func ParseDate[T StringOrBytes](s T) (int32, bool) {
 	return int32(days), ok
 }
 
+// ParseDay is ParseDate for what is stored, which nothing may be lost of: of times of day
+// only midnight, in UTC if there is a zone, may follow.
+func ParseDay[T StringOrBytes](s T) (int32, bool) {
+	p := scanner[T]{s: TrimBlanks(s)}
+	days, ok := p.date()
+	if !ok || p.i == len(p.s) {
+		return int32(days), ok
+	}
+	us, ok := ParseTimestamp(s, nil)
+	return int32(days), ok && us == days*MicrosPerDay
+}
+
 // ParseTime reads HH:MM[:SS[.F]] as microseconds since midnight, blanks around it.
 func ParseTime[T StringOrBytes](s T) (int64, bool) {
 	p := scanner[T]{s: TrimBlanks(s)}
@@ -577,4 +589,34 @@ func MulInterval(number string, unit arrow.MonthDayNanoInterval) (v arrow.MonthD
 	v = arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: nanos}
 	ok = int64(v.Months) == months && int64(v.Days) == days
 	return v, ok && addInterval(&v, arrow.MonthDayNanoInterval{Nanoseconds: part + nanosOver})
+}
+
+// UnescapeBinary gives, in place, the bytes of a BINARY that AppendValue wrote: \xHH is one,
+// other backslashes are data.
+func UnescapeBinary(b []byte) []byte {
+	to := 0
+	for i := 0; i < len(b); i++ {
+		v := b[i]
+		if v == '\\' && i+3 < len(b) && b[i+1] == 'x' {
+			high, ok1 := hexDigit(b[i+2])
+			low, ok2 := hexDigit(b[i+3])
+			if ok1 && ok2 {
+				v = high<<4 | low
+				i += 3
+			}
+		}
+		b[to] = v
+		to++
+	}
+	return b[:to]
+}
+
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10, true
+	}
+	return 0, false
 }

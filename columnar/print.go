@@ -49,7 +49,8 @@ func AppendValue(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 
 // AppendText appends the text of value i of a that CAST AS VARCHAR gives: that of
 // AppendValue, but for floats, which Spark writes so that they are told from integers
-// (42.0, 1.0E10), in nested values too.
+// (42.0, 1.0E10), in nested values too, and for the fractions of seconds, which have no
+// more digits than they need (10:00:00.5).
 func AppendText(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 	switch t := a.(type) {
 	case *array.Dictionary:
@@ -67,6 +68,8 @@ func AppendText(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 			return dst
 		}
 		return appendTextFloat(dst, float64(t.Value(i)), 32)
+	case *array.Timestamp, *array.Time64:
+		return trimFraction(AppendValue(dst, a, i, loc), len(dst))
 	case *array.List, *array.Struct, *array.Map:
 		if IsNull(a, i) {
 			return dst
@@ -74,6 +77,15 @@ func AppendText(dst []byte, a arrow.Array, i int, loc *time.Location) []byte {
 		return AppendTextJSON(dst, a, i)
 	}
 	return AppendValue(dst, a, i, loc)
+}
+
+// trimFraction cuts the zeros at the end of dst[from:], the text of a time with or without
+// a fraction.
+func trimFraction(dst []byte, from int) []byte {
+	if bytes.IndexByte(dst[from:], '.') < 0 {
+		return dst
+	}
+	return bytes.TrimRight(dst, "0")
 }
 
 // AppendTextJSON is AppendJSON with floats as AppendText writes them.
@@ -378,6 +390,25 @@ func AppendTimestamp(dst []byte, us int64, loc *time.Location) []byte {
 	dst = AppendDate(dst, FloorDiv(us, MicrosPerDay))
 	dst = append(dst, ' ')
 	return AppendTime(dst, FloorMod(us, MicrosPerDay))
+}
+
+// AppendStoredTimestamp is AppendTimestamp for text that is read again: where the clock of
+// loc shows the same twice, having been put back, and the text alone is the other instant,
+// the offset from UTC stands behind it.
+func AppendStoredTimestamp(dst []byte, us int64, loc *time.Location) []byte {
+	dst = AppendTimestamp(dst, us, loc)
+	if IsUTC(loc) {
+		return dst
+	}
+	offset := zoneOffset(us, loc)
+	if wall := us + offset; FromLocal(wall, loc) == us {
+		return dst
+	}
+	layout := "-07:00"
+	if offset%MicrosPerMinute != 0 {
+		layout += ":00"
+	}
+	return time.Time{}.In(time.FixedZone("", int(offset/MicrosPerSecond))).AppendFormat(dst, layout)
 }
 
 // appendInstant appends YYYY-MM-DDTHH:MM:SS[.ffffff]Z.

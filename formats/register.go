@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -83,7 +84,7 @@ func Files() file.Formats {
 					return nil, &connector.OptionError{Key: "delimiter", Value: o.Delimiter, HasValue: true, Reason: "there is nothing to find it out from when writing; name it"}
 				}
 				o.Location = env.Location
-				return made(env, o.Compression, csv.New, o)
+				return made(env, o.Compression, o.CompressionLevel, csv.New, o)
 			},
 		},
 		{
@@ -95,7 +96,7 @@ func Files() file.Formats {
 					return nil, err
 				}
 				o.Location = env.Location
-				return made(env, o.Compression, json.New, o)
+				return made(env, o.Compression, o.CompressionLevel, json.New, o)
 			},
 		},
 		{
@@ -121,17 +122,17 @@ func Files() file.Formats {
 				if err != nil {
 					return nil, err
 				}
-				return made(env, o.Compression, text.New, o)
+				return made(env, o.Compression, o.CompressionLevel, text.New, o)
 			},
 		},
 	}
 }
 
 // made makes a text format, unless its files were to be written in a compression that can
-// only be read.
-func made[O any](env file.FormatEnv, c codec.Compression, create func(O) (codec.Format, error), o O) (codec.Format, error) {
+// only be read, or has no levels.
+func made[O any](env file.FormatEnv, c codec.Compression, level int, create func(O) (codec.Format, error), o O) (codec.Format, error) {
 	if env.Writing {
-		if err := c.CheckWritable(); err != nil {
+		if err := cmp.Or(c.CheckWritable(), c.CheckLevel(level)); err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +184,9 @@ func newAvro(env file.FormatEnv) (codec.Format, error) {
 	if o.TimeZone == nil {
 		o.TimeZone = env.Location
 	}
+	if err := codec.CheckLevel(o.CompressionLevel, o.Compression.String(), avro.Deflate.String(), avro.Zstd.String()); err != nil {
+		return nil, err
+	}
 	return avro.New(o)
 }
 
@@ -198,6 +202,9 @@ func newParquet(env file.FormatEnv) (codec.Format, error) {
 	}
 	if o.TimeZone == nil {
 		o.TimeZone = env.Location
+	}
+	if err := codec.CheckLevel(o.CompressionLevel, o.Compression.String(), parquet.Zstd.String(), parquet.Gzip.String()); err != nil {
+		return nil, err
 	}
 	return parquet.New(o)
 }

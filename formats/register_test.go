@@ -269,6 +269,28 @@ func TestUnknownOptions(t *testing.T) {
 	}
 }
 
+// TestLevels states a compression_level beside each compression.
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry(memory.NewStore())
+	fsys := vfs.NewMem()
+	for format, levels := range map[string]map[string]bool{
+		"csv":     {"auto": false, "none": false, "snappy": false, "gzip": true, "zstd": true, "lz4": true},
+		"json":    {"none": false, "snappy": false, "gzip": true, "zstd": true, "lz4": true},
+		"text":    {"none": false, "snappy": false, "gzip": true, "zstd": true, "lz4": true},
+		"parquet": {"auto": false, "snappy": false, "none": false, "gzip": true, "zstd": true},
+		"avro":    {"auto": false, "snappy": false, "none": false, "deflate": true, "zstd": true},
+	} {
+		for compression, has := range levels {
+			err := r.CheckSink("", env(t, fsys, "path", "out", "format", format, "compression", compression, "compression_level", "3"))
+			var option *connector.OptionError
+			if has && err != nil || !has && (!errors.As(err, &option) || option.Key != "compression_level" || !strings.Contains(err.Error(), " has no levels; ")) {
+				t.Errorf("%s %s: %v", format, compression, err)
+			}
+		}
+	}
+}
+
 // What the first file says about its header stays, though later files say otherwise.
 func TestHeaderIsPinned(t *testing.T) {
 	t.Parallel()

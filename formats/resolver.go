@@ -70,7 +70,7 @@ func (r *Resolver) Stream(ctx context.Context, d *logical.SourceDecl) (*logical.
 		Name: d.Name, Decl: d, Schema: found.Schema, Pinned: found.Pinned, HasMetadata: found.HasMetadata,
 		Open: func(ctx context.Context, log connector.BatchLog) (connector.Source, error) {
 			opened := env
-			opened.Log, opened.Pinned = log, found.Pinned
+			opened.Log, opened.Pinned, opened.Listed = log, found.Pinned, found.Listed
 			return r.Connectors.Source(ctx, d.Connector(), opened)
 		},
 		Bounded: func(ctx context.Context) (connector.Table, error) {

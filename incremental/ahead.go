@@ -100,13 +100,13 @@ type aheadReader struct {
 func newAheadReader(ctx context.Context, in columnar.Reader) *aheadReader {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &aheadReader{Reader: in, cancel: cancel, read: make(chan struct{})}
-	go func() {
-		defer close(r.read)
-		r.err = guarded(func() (err error) {
-			r.first, err = in.Next(ctx)
-			return err
-		})
-	}()
+	columnar.Go(func() (err error) {
+		r.first, err = in.Next(ctx)
+		return err
+	}, func(err error) {
+		r.err = err
+		close(r.read)
+	})
 	return r
 }
 

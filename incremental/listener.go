@@ -1,5 +1,7 @@
 package incremental
 
+import "github.com/tidemill/tidemill/columnar"
+
 // Listener is told what a query does, from its own goroutine, in order. Nil fields
 // are not called. The functions must not block and must not call the query's Stop or
 // Wait.
@@ -16,24 +18,28 @@ type Listener struct {
 }
 
 func (l Listener) started(id, runID, name string) {
+	defer columnar.NamePanic("the listener's function Started")
 	if l.Started != nil {
 		l.Started(id, runID, name)
 	}
 }
 
 func (l Listener) progress(p Progress) {
+	defer columnar.NamePanic("the listener's function Progress")
 	if l.Progress != nil {
 		l.Progress(p)
 	}
 }
 
 func (l Listener) terminated(err error) {
+	defer columnar.NamePanic("the listener's function Terminated")
 	if l.Terminated != nil {
 		l.Terminated(err)
 	}
 }
 
 func (l Listener) warn(text string) {
+	defer columnar.NamePanic("the listener's function Warn")
 	if l.Warn != nil {
 		l.Warn(text)
 	}

@@ -3,11 +3,10 @@ package incremental
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
@@ -49,16 +48,9 @@ type sourceState struct {
 	before connector.Offset
 }
 
-// guarded is f in a goroutine of the query: a panic is our bug, or that of a user's
-// function, and becomes an error with its stack.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("bug: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return f()
-}
+// guarded is f in a goroutine of the query: a panic is a bug of ours unless it says what
+// of a user's it is of.
+func guarded(f func() error) error { return columnar.Guard("", f) }
 
 // guardedLoop is loop as the query's goroutine runs it.
 func (x *streamExecution) guardedLoop(ctx context.Context) error {

@@ -116,8 +116,15 @@ func Start(ctx context.Context, cfg Config) (*Query, error) {
 	}
 	q := newQuery(cfg, x.dir.Metadata().ID, uuid.NewString(), cancel)
 	x.q = q
-	cfg.Listener.started(q.id, q.runID, q.name)
-	go q.run(ctx, x)
+	err = guarded(func() error {
+		cfg.Listener.started(q.id, q.runID, q.name)
+		return nil
+	})
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, x.close())
+	}
+	columnar.Go(func() error { return x.guardedLoop(ctx) }, func(err error) { q.ended(x, err) })
 	return q, nil
 }
 
@@ -149,22 +156,31 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// run is the query's goroutine.
-func (q *Query) run(ctx context.Context, x *streamExecution) {
-	err := x.guardedLoop(ctx)
-	if closeErr := x.close(); err == nil {
+// ended closes what the query held and tells everyone that err ended it.
+func (q *Query) ended(x *streamExecution, err error) {
+	if closeErr := guarded(x.close); err == nil {
 		err = closeErr
 	}
+	q.setErr(err)
+	told := guarded(func() error {
+		x.cfg.Listener.terminated(err)
+		return nil
+	})
+	if told != nil {
+		q.setErr(errors.Join(err, told))
+	}
+	q.cancel()
+	close(q.done)
+}
+
+func (q *Query) setErr(err error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.err = err
 	q.status = Status{Message: "Stopped"}
 	if err != nil {
 		q.status.Message = "Terminated with exception: " + err.Error()
 	}
-	q.mu.Unlock()
-	x.cfg.Listener.terminated(err)
-	q.cancel()
-	close(q.done)
 }
 
 // ID is the query's identity, the same over restarts; RunID that of this run.
@@ -179,6 +195,9 @@ func (q *Query) Done() <-chan struct{} { return q.done }
 // exhausted trigger. If ctx ends before, it returns the context's error and the query
 // goes on.
 func (q *Query) Wait(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	select {
 	case <-q.done:
 		return q.Err()
@@ -197,6 +216,9 @@ func (q *Query) Err() error {
 // Stop lets the running batch finish and commit, then ends the query; it returns when
 // that is done, or with ctx's error, having ended the query at once.
 func (q *Query) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	q.RequestStop()
 	select {
 	case <-q.done:
@@ -238,9 +260,19 @@ func (q *Query) RecentProgress() []Progress {
 	return append([]Progress(nil), q.recent...)
 }
 
+var errNoContext = logical.Usagef("the context is nil; use context.Background()")
+
+// ErrStopped is of a query that ended before it did what was asked of it.
+var ErrStopped = errors.New("the query has stopped")
+
 // ProcessAllAvailable returns when everything that was there at the call has been
-// processed and committed, closing batches included.
+// processed and committed, closing batches included. If the query ends before, it returns
+// what ended it; ErrStopped after Stop. A query whose trigger is exhausted has processed
+// what was there.
 func (q *Query) ProcessAllAvailable(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	q.mu.Lock()
 	// Two idle turns: the one under way may have looked before the call.
 	want := q.idleAt + 2
@@ -258,7 +290,12 @@ func (q *Query) ProcessAllAvailable(ctx context.Context) error {
 			if err := q.Err(); err != nil {
 				return err
 			}
-			return nil
+			select {
+			case <-q.stop:
+				return ErrStopped
+			default:
+				return nil
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -12,44 +12,47 @@ import (
 
 // open checks the query, locks and opens its checkpoint, binds and locks the output.
 // Whatever refuses the query is found here, before anything runs.
-func open(ctx context.Context, cfg Config) (_ *streamExecution, err error) {
-	if err := logical.Check(cfg.Plan, cfg.Mode); err != nil {
-		return nil, err
-	}
+func open(ctx context.Context, cfg Config) (*streamExecution, error) {
 	x := &streamExecution{cfg: cfg, growth: newGrowthWatch()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.abandon(err))
-		}
-	}()
+	if err := guarded(func() error { return x.open(ctx) }); err != nil {
+		return nil, errors.Join(err, x.abandon(err))
+	}
+	return x, nil
+}
+
+func (x *streamExecution) open(ctx context.Context) (err error) {
+	cfg := x.cfg
+	if err := logical.Check(cfg.Plan, cfg.Mode); err != nil {
+		return err
+	}
 	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{
 		Retain: cfg.Retain, FoldEvery: cfg.FoldEvery, ID: cfg.ID, Engine: cfg.Engine,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if x.exec, err = newIncrementalExecution(cfg, x.dir); err != nil {
-		return nil, err
+		return err
 	}
 	if err := x.dir.CheckPlan(x.exec.plan); err != nil {
-		return nil, err
+		return err
 	}
 	committed, err := x.dir.Commits().IDs()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	output := Output{QueryID: x.dir.Metadata().ID}
 	if n := len(committed); n > 0 {
 		output.Committed = committed[n-1] + 1
 	}
 	if x.sink, err = cfg.Sink(ctx, output); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkSides(cfg, x.sink); err != nil {
-		return nil, err
+		return err
 	}
 	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy)
-	return x, err
+	return err
 }
 
 // abandon closes what a start that failed with cause has opened. A checkpoint made by a

@@ -214,7 +214,9 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 		err = drain(ctx, counted)
 	} else {
 		side := func() ([]connector.SideOutput, error) { return run.side(x, entry) }
-		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: counted, Side: side})
+		var in blame
+		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: in.watch(counted), Side: in.watchSides(side)})
+		err = in.of(err)
 	}
 	err = errors.Join(err, run.reader.Close())
 	if err == nil {
@@ -291,13 +293,13 @@ func (s *stateSave) start(ctx context.Context) (ok bool) {
 		close(s.done)
 		return false
 	}
-	go func() {
-		defer close(s.done)
-		s.err = guarded(func() (err error) {
-			s.files, err = s.run.commitState(ctx)
-			return err
-		})
-	}()
+	columnar.Go(func() (err error) {
+		s.files, err = s.run.commitState(ctx)
+		return err
+	}, func(err error) {
+		s.err = err
+		close(s.done)
+	})
 	return true
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tidemill/tidemill/logical"
 )
 
 // TriggerKind is when micro-batches may start.
@@ -59,6 +61,17 @@ func (t Trigger) String() string {
 		return "available-now"
 	}
 	return "default"
+}
+
+// Check refuses a kind that there is not, and an interval that is negative.
+func (t Trigger) Check() error {
+	switch {
+	case t.Kind > AvailableNow:
+		return logical.Usagef("TriggerKind(%d) is no kind of trigger", t.Kind)
+	case t.Interval < 0:
+		return logical.Usagef("the trigger's interval %s is negative", t.Interval)
+	}
+	return nil
 }
 
 // Repeats says whether the trigger goes on until the query is stopped.

@@ -188,6 +188,9 @@ type GroupedData struct {
 // aggregates, as in Sum(a).Div(Count()); beside Rollup, Cube and GroupingSets,
 // grouping(keys…) says which keys a row is without.
 func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
+	if g == nil {
+		return FailedDataFrame(nil)
+	}
 	return g.input.then("agg", func(d *DataFrame) (Node, error) {
 		keyed, keys, shown, err := d.groupKeys(g.keys)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -88,8 +89,9 @@ type Entry struct {
 }
 
 // Catalog holds the named tables, streams, views and sinks of a session. Names are
-// found without regard to case. It is not safe for concurrent use.
+// found without regard to case. It is safe for concurrent use.
 type Catalog struct {
+	mu      sync.RWMutex
 	entries map[string]namedEntry
 	sinks   map[string]*SinkDecl
 }
@@ -106,11 +108,15 @@ func NewCatalog() *Catalog {
 
 // Clone returns a copy to which entries can be added apart.
 func (c *Catalog) Clone() *Catalog {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	return &Catalog{entries: maps.Clone(c.entries), sinks: maps.Clone(c.sinks)}
 }
 
 // Add registers a relation; a name already taken is an error.
 func (c *Catalog) Add(name string, e Entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := strings.ToLower(name)
 	if old, ok := c.entries[key]; ok {
 		return fmt.Errorf("%s already exists (as %s)", name, old.name)
@@ -121,12 +127,16 @@ func (c *Catalog) Add(name string, e Entry) error {
 
 // Lookup finds a relation.
 func (c *Catalog) Lookup(name string) (Entry, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	e, ok := c.entries[strings.ToLower(name)]
 	return e.Entry, ok
 }
 
 // AddSink registers a sink; a name already taken is an error.
 func (c *Catalog) AddSink(d *SinkDecl) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := strings.ToLower(d.Name)
 	if _, ok := c.sinks[key]; ok {
 		return fmt.Errorf("sink %s already exists", d.Name)
@@ -137,12 +147,16 @@ func (c *Catalog) AddSink(d *SinkDecl) error {
 
 // Sink finds a sink.
 func (c *Catalog) Sink(name string) (*SinkDecl, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	d, ok := c.sinks[strings.ToLower(name)]
 	return d, ok
 }
 
 // Names lists the relations, for suggestions and SHOW TABLES; unsorted.
 func (c *Catalog) Names() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	var names []string
 	for _, e := range c.entries {
 		names = append(names, e.name)
@@ -157,6 +171,8 @@ func (c *Catalog) Unknown(name string) error {
 
 // Sinks lists the names of the sinks, sorted.
 func (c *Catalog) Sinks() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	var names []string
 	for _, d := range c.sinks {
 		names = append(names, d.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -27,7 +28,15 @@ func NewDataFrame(node Node, reg *function.Registry) *DataFrame {
 }
 
 // FailedDataFrame carries an error from where it was made to where it is used.
-func FailedDataFrame(err error) *DataFrame { return &DataFrame{err: err} }
+func FailedDataFrame(err error) *DataFrame {
+	if err == nil {
+		err = errNoDataFrame
+	}
+	return &DataFrame{err: err}
+}
+
+// errNoDataFrame is of a DataFrame that is nil, or of nothing.
+var errNoDataFrame = Usagef("the DataFrame is nil; make one with Read, ReadStream, SQL or Table of a Session")
 
 // ReadTable is a DataFrame over a bounded table.
 func ReadTable(name string, table connector.Table, reg *function.Registry) *DataFrame {
@@ -35,26 +44,49 @@ func ReadTable(name string, table connector.Table, reg *function.Registry) *Data
 }
 
 // Plan is the logical plan, or the first mistake made while building it.
-func (d *DataFrame) Plan() (Node, error) { return d.node, d.err }
+func (d *DataFrame) Plan() (Node, error) {
+	switch {
+	case d == nil:
+		return nil, errNoDataFrame
+	case d.err == nil && d.node == nil:
+		return nil, errNoDataFrame
+	}
+	return d.node, d.err
+}
 
 // Schema is the output columns; nil after a mistake.
 func (d *DataFrame) Schema() *Schema {
-	if d.err != nil {
+	node, err := d.Plan()
+	if err != nil {
 		return nil
 	}
-	return d.node.Schema()
+	return node.Schema()
 }
 
-// then applies a verb unless something went wrong before.
+// then applies a verb unless something went wrong before. A mistake is one of usage,
+// whatever found it; a user's function that the verb asks for types may panic.
 func (d *DataFrame) then(verb string, f func(*DataFrame) (Node, error)) *DataFrame {
-	if d.err != nil {
-		return d
+	if _, err := d.Plan(); err != nil {
+		return FailedDataFrame(err)
 	}
-	node, err := f(d)
+	var node Node
+	err := columnar.Guard("", func() (err error) {
+		node, err = f(d)
+		return err
+	})
 	if err != nil {
-		return FailedDataFrame(fmt.Errorf("%s: %w", verb, err))
+		return FailedDataFrame(Usagef("%s: %w", verb, err))
 	}
 	return &DataFrame{node: node, reg: d.reg}
+}
+
+// other is the plan of a DataFrame that a verb combines with, with columns of its own.
+func other(o *DataFrame) (Node, error) {
+	node, err := o.Plan()
+	if err != nil {
+		return nil, err
+	}
+	return Refresh(node), nil
 }
 
 // resolve types a term against the DataFrame's columns.
@@ -285,10 +317,11 @@ func (d *DataFrame) Offset(n int64) *DataFrame {
 // Union is the rows of both (UNION ALL), by position; types are widened to meet.
 func (d *DataFrame) Union(o *DataFrame) *DataFrame {
 	return d.then("union", func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
+		right, err := other(o)
+		if err != nil {
+			return nil, err
 		}
-		return UnionOf(d.node, Refresh(o.node))
+		return UnionOf(d.node, right)
 	})
 }
 
@@ -296,6 +329,9 @@ func (d *DataFrame) Union(o *DataFrame) *DataFrame {
 func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 	return d.then("join", func(d *DataFrame) (Node, error) {
 		right, e, err := d.joinCondition(o, on)
+		if err == nil {
+			err = kind.check()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -308,10 +344,9 @@ func (d *DataFrame) Join(o *DataFrame, kind JoinKind, on expr.Term) *DataFrame {
 
 // joinCondition is the right side of a join with o, and a condition over both.
 func (d *DataFrame) joinCondition(o *DataFrame, on expr.Term) (right Node, cond expr.Expr, err error) {
-	if o.err != nil {
-		return nil, nil, o.err
+	if right, err = other(o); err != nil {
+		return nil, nil, err
 	}
-	right = Refresh(o.node)
 	both := &DataFrame{node: NewJoin(InnerJoin, d.node, right, nil), reg: d.reg}
 	cond, err = both.condition("the join", on)
 	return right, cond, err
@@ -320,13 +355,17 @@ func (d *DataFrame) joinCondition(o *DataFrame, on expr.Term) (right Node, cond 
 // JoinUsing joins on equality of columns of the same names, which appear once.
 func (d *DataFrame) JoinUsing(o *DataFrame, kind JoinKind, names ...string) *DataFrame {
 	return d.then("join", func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
+		right, err := other(o)
+		if err == nil {
+			err = kind.check()
+		}
+		if err != nil {
+			return nil, err
 		}
 		if len(names) == 0 {
 			return nil, errors.New("no columns to join on; use Join with a condition, or CrossJoin")
 		}
-		return Using(d.reg, kind, d.node, Refresh(o.node), names)
+		return Using(d.reg, kind, d.node, right, names)
 	})
 }
 
@@ -354,20 +393,22 @@ func (d *DataFrame) AsofJoin(o *DataFrame, kind JoinKind, on expr.Term) *DataFra
 // the time, compared by >=, the others are equal.
 func (d *DataFrame) AsofJoinUsing(o *DataFrame, kind JoinKind, names ...string) *DataFrame {
 	return d.then("asofJoin", func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
+		right, err := other(o)
+		if err != nil {
+			return nil, err
 		}
-		return AsofUsing(d.reg, kind, d.node, Refresh(o.node), names)
+		return AsofUsing(d.reg, kind, d.node, right, names)
 	})
 }
 
 // CrossJoin is all pairs of rows.
 func (d *DataFrame) CrossJoin(o *DataFrame) *DataFrame {
 	return d.then("crossJoin", func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
+		right, err := other(o)
+		if err != nil {
+			return nil, err
 		}
-		return NewJoin(CrossJoin, d.node, Refresh(o.node), nil), nil
+		return NewJoin(CrossJoin, d.node, right, nil), nil
 	})
 }
 
@@ -378,6 +419,9 @@ func (d *DataFrame) WithWatermark(column string, delay time.Duration) *DataFrame
 		if err != nil {
 			return nil, err
 		}
+		if delay%time.Microsecond != 0 {
+			return nil, fmt.Errorf("the delay is whole microseconds, not %s", delay)
+		}
 		return DeclareWatermark(d.node, c, delay, "")
 	})
 }
@@ -385,7 +429,7 @@ func (d *DataFrame) WithWatermark(column string, delay time.Duration) *DataFrame
 // GroupBy groups by terms, of which one may be Window or SessionWindow: a key that is
 // a struct of start and end, named window or session_window.
 func (d *DataFrame) GroupBy(terms ...expr.Term) *GroupedData {
-	return &GroupedData{input: d, keys: terms}
+	return &GroupedData{input: d, keys: slices.Clone(terms)}
 }
 
 // Agg aggregates all rows into one.

@@ -1,6 +1,11 @@
 package logical
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidemill/tidemill/logical/expr"
+)
 
 // ErrUnsupported is matched by every *UnsupportedError.
 var ErrUnsupported = errors.New("not supported")
@@ -26,3 +31,10 @@ func (e *UnsupportedError) Error() string {
 
 // Is makes errors.Is(err, ErrUnsupported) hold.
 func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
+
+// UsageError is a mistake in what was asked for, found before anything ran, for which
+// there is no type of its own.
+type UsageError = expr.UsageError
+
+// Usagef makes a UsageError as fmt.Errorf makes an error.
+func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }

@@ -54,6 +54,9 @@ const (
 )
 
 func (t GroupTime) String() string {
+	if t > EventTimers {
+		return fmt.Sprintf("GroupTime(%d)", t)
+	}
 	return [...]string{"none", "processing time", "event time"}[t]
 }
 
@@ -249,6 +252,12 @@ type GroupAliases struct {
 // grouped by the same keys; nil is none. The columns the function takes are found by
 // name; their types are widened, never narrowed.
 func (g *GroupedData) MapGroups(f GroupFunction, key, row GroupAliases, initial *GroupedData, initialRow GroupAliases) *DataFrame {
+	if g == nil {
+		return FailedDataFrame(nil)
+	}
+	if f == nil {
+		return FailedDataFrame(Usagef("mapGroups: the function is nil"))
+	}
 	spec := f.Spec()
 	return g.input.then(spec.Verb, func(d *DataFrame) (Node, error) {
 		m := &MapGroups{Input: d.node, Function: f, Output: &Schema{}}
@@ -276,8 +285,8 @@ func (g *GroupedData) MapGroups(f GroupFunction, key, row GroupAliases, initial 
 // initialColumns are the columns of the initial state, whose IDs must not clash with
 // those of the input.
 func (g *GroupedData) initialColumns(spec *GroupSpec, key, row GroupAliases) (Node, []expr.Named, []expr.Named, error) {
-	if g.input.err != nil {
-		return nil, nil, nil, g.input.err
+	if _, err := g.input.Plan(); err != nil {
+		return nil, nil, nil, err
 	}
 	if IsStreaming(g.input.node) {
 		return nil, nil, nil, &UnsupportedError{What: "initial state that is a stream", Reason: "it must be there before the first batch",

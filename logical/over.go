@@ -64,6 +64,7 @@ func (o *Over) String() string {
 // nil, above node, and puts their columns into the expressions.
 func PlaceOvers(node Node, list []*expr.Expr) (Node, error) {
 	var found []expr.Named
+	var known expr.Set // the expressions of found
 	for _, x := range list {
 		if *x == nil || !expr.HasOver(*x) {
 			continue
@@ -73,14 +74,11 @@ func PlaceOvers(node Node, list []*expr.Expr) (Node, error) {
 			if !ok {
 				return x, nil
 			}
-			for _, f := range found {
-				if expr.Equal(f.Expr, o) {
-					return f.Column(), nil
-				}
+			at, added := known.Add(o)
+			if added {
+				found = append(found, expr.As(o, o.String()))
 			}
-			f := expr.As(o, o.String())
-			found = append(found, f)
-			return f.Column(), nil
+			return found[at].Column(), nil
 		})
 		if err != nil {
 			return nil, err

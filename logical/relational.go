@@ -330,7 +330,18 @@ const (
 )
 
 func (k JoinKind) String() string {
+	if k > CrossJoin {
+		return fmt.Sprintf("JoinKind(%d)", k)
+	}
 	return [...]string{"inner", "left", "right", "full", "semi", "anti", "cross"}[k]
+}
+
+// check refuses a number that is no kind.
+func (k JoinKind) check() error {
+	if k > CrossJoin {
+		return fmt.Errorf("%s is no kind of join; use InnerJoin, LeftJoin, RightJoin, FullJoin, SemiJoin, AntiJoin or CrossJoin", k)
+	}
+	return nil
 }
 
 // Join combines rows of two inputs for which On is true (nil: always). Null equals

@@ -38,10 +38,11 @@ func (d *DataFrame) ExceptAll(o *DataFrame) *DataFrame { return d.setOp("exceptA
 
 func (d *DataFrame) setOp(verb string, kind SetOpKind, all bool, o *DataFrame) *DataFrame {
 	return d.then(verb, func(d *DataFrame) (Node, error) {
-		if o.err != nil {
-			return nil, o.err
+		right, err := other(o)
+		if err != nil {
+			return nil, err
 		}
-		return SetOpOf(kind, all, d.node, Refresh(o.node))
+		return SetOpOf(kind, all, d.node, right)
 	})
 }
 

@@ -1,9 +1,6 @@
 package optimizer
 
 import (
-	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -24,18 +21,10 @@ func FoldConstants(env *function.Env) Rule {
 }
 
 func fold(env *function.Env, e expr.Expr) expr.Expr {
-	switch x := e.(type) {
-	case *expr.Call:
-		return foldCall(env, x)
-	case *expr.In:
-		return foldIn(env, x)
-	case *expr.Cast:
-		if l, ok := x.Input.(*expr.Literal); ok {
-			d, err := function.Cast(env, columnar.ConstantDatum(retained(l.Value)), x.To, x.Try, 1, nil)
-			return literalOr(d, err, x)
-		}
+	if in, ok := e.(*expr.In); ok {
+		return foldIn(env, in)
 	}
-	return e
+	return expr.Fold(env, e)
 }
 
 func isNull(e expr.Expr) bool {
@@ -47,7 +36,7 @@ func isNull(e expr.Expr) bool {
 // and without one a null in the list leaves it open.
 func foldIn(env *function.Env, x *expr.In) expr.Expr {
 	if isNull(x.Value) {
-		return nullLiteral(columnar.Boolean)
+		return expr.NullOf(columnar.Boolean)
 	}
 	result := booleanLiteral(false)
 	for _, item := range x.List {
@@ -61,53 +50,10 @@ func foldIn(env *function.Env, x *expr.In) expr.Expr {
 		case v == yes:
 			return booleanLiteral(true)
 		case v == unknown:
-			result = nullLiteral(columnar.Boolean)
+			result = expr.NullOf(columnar.Boolean)
 		}
 	}
 	return result
-}
-
-func foldCall(env *function.Env, c *expr.Call) expr.Expr {
-	o := c.Signature.Overload
-	if o.Volatility != function.Immutable {
-		return c
-	}
-	if !o.NullSafe && slices.ContainsFunc(c.Args, isNull) {
-		return nullLiteral(c.Type())
-	}
-	args := make([]columnar.Datum, len(c.Args))
-	constants := make([]arrow.Array, len(c.Args))
-	for i, a := range c.Args {
-		l, ok := a.(*expr.Literal)
-		if !ok {
-			return c
-		}
-		args[i], constants[i] = columnar.ConstantDatum(retained(l.Value)), l.Value
-	}
-	kernel, err := o.Bind(c.Signature.Args, constants)
-	if err != nil {
-		return c
-	}
-	d, err := kernel(env, args, 1, nil)
-	return literalOr(d, err, c)
-}
-
-// literalOr is the value of d as a literal, or e if there was an error.
-func literalOr(d columnar.Datum, err error, e expr.Expr) expr.Expr {
-	if err != nil || d.Array().Len() != 1 || !arrow.TypeEqual(d.Type(), e.Type()) {
-		return e
-	}
-	return &expr.Literal{Value: d.Array()}
-}
-
-func retained(a arrow.Array) arrow.Array {
-	a.Retain()
-	return a
-}
-
-// nullLiteral is NULL of a type.
-func nullLiteral(dt arrow.DataType) *expr.Literal {
-	return &expr.Literal{Value: columnar.Nulls(memory.DefaultAllocator, dt, 1)}
 }
 
 // booleanLiteral is TRUE or FALSE.

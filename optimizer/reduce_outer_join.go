@@ -69,7 +69,7 @@ func reduced(kind logical.JoinKind, noLeft, noRight bool) logical.JoinKind {
 func rejectsNulls(env *function.Env, cond expr.Expr, side *logical.Schema) bool {
 	e, err := expr.Transform(cond, func(x expr.Expr) (expr.Expr, error) {
 		if c, ok := x.(*expr.Column); ok && side.Index(c.ID) >= 0 {
-			return nullLiteral(c.DataType), nil
+			return expr.NullOf(c.DataType), nil
 		}
 		return simplify(fold(env, x)), nil
 	})

@@ -34,7 +34,7 @@ type reorderer struct {
 
 func (r *reorderer) node(n logical.Node) (logical.Node, error) {
 	g := &joinGraph{}
-	if isFreeJoin(n) && g.flatten(n) && len(g.inputs) > 2 && len(g.inputs) <= maxReordered {
+	if isFreeJoin(n) && !logical.IsStreaming(n) && g.flatten(n) && len(g.inputs) > 2 && len(g.inputs) <= maxReordered {
 		for i, in := range g.inputs {
 			m, err := r.node(in)
 			if err != nil {
@@ -68,7 +68,7 @@ const maxReordered = 11
 // isFreeJoin says whether n is a join whose pairs do not depend on which side is which.
 func isFreeJoin(n logical.Node) bool {
 	j, ok := n.(*logical.Join)
-	return ok && j.State == "" && (j.Kind == logical.InnerJoin || j.Kind == logical.CrossJoin) && !logical.IsStreaming(n)
+	return ok && j.State == "" && (j.Kind == logical.InnerJoin || j.Kind == logical.CrossJoin)
 }
 
 // joinGraph is a tree of free joins: what it joins, numbered as written, by which
@@ -89,11 +89,11 @@ type joinCond struct {
 
 // flatten fills g and says whether the joins may be reordered.
 func (g *joinGraph) flatten(n logical.Node) bool {
-	j, ok := n.(*logical.Join)
-	if !ok || !isFreeJoin(n) {
+	if !isFreeJoin(n) {
 		g.inputs = append(g.inputs, n)
 		return true
 	}
+	j := n.(*logical.Join)
 	if !g.flatten(j.Left) || !g.flatten(j.Right) {
 		return false
 	}

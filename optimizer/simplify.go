@@ -87,7 +87,7 @@ func simplify(e expr.Expr) expr.Expr {
 		}
 	case *expr.Cast:
 		if in, ok := x.Input.(*expr.Literal); ok && in.IsNull() {
-			return nullLiteral(x.To)
+			return expr.NullOf(x.To)
 		}
 	}
 	return e
@@ -101,14 +101,14 @@ func simplifyLogic(l *expr.Logic) expr.Expr {
 		decides, neutral = yes, no
 	}
 	var kept []expr.Expr
+	var seen expr.Set
 	changed := false
 	for _, a := range flatten(l) {
 		v, known := boolean(a)
-		repeated := slices.ContainsFunc(kept, func(k expr.Expr) bool { return expr.Equal(k, a) }) && !isVolatile(a)
 		switch {
 		case known && v == decides:
 			return booleanLiteral(decides == yes)
-		case known && v == neutral, repeated:
+		case known && v == neutral, repeats(&seen, a):
 			changed = true
 		default:
 			kept = append(kept, a)
@@ -123,6 +123,12 @@ func simplifyLogic(l *expr.Logic) expr.Expr {
 		return factor(&expr.Logic{Op: l.Op, Args: kept})
 	}
 	return factor(l)
+}
+
+// repeats says whether e says what one before it has said, and adds it to those.
+func repeats(seen *expr.Set, e expr.Expr) bool {
+	_, added := seen.Add(e)
+	return !added && !isVolatile(e)
 }
 
 func flatten(l *expr.Logic) []expr.Expr {
@@ -147,22 +153,21 @@ func factor(l *expr.Logic) expr.Expr {
 	for i, a := range l.Args {
 		branches[i] = expr.Conjuncts(a)
 	}
-	var common []expr.Expr
-	for _, c := range branches[0] {
-		everywhere := !isFallible(c) && !isVolatile(c)
-		for _, b := range branches[1:] {
-			everywhere = everywhere && contains(b, c)
+	common := slices.DeleteFunc(slices.Clone(branches[0]), func(c expr.Expr) bool { return isFallible(c) || isVolatile(c) })
+	for _, b := range branches[1:] {
+		if len(common) == 0 {
+			return l
 		}
-		if everywhere {
-			common = append(common, c)
-		}
+		there := setOf(b)
+		common = slices.DeleteFunc(common, func(c expr.Expr) bool { return there.Find(c) < 0 })
 	}
 	if len(common) == 0 {
 		return l
 	}
+	everywhere := setOf(common)
 	var rest []expr.Expr
 	for _, b := range branches {
-		left := slices.DeleteFunc(slices.Clone(b), func(c expr.Expr) bool { return contains(common, c) })
+		left := slices.DeleteFunc(slices.Clone(b), func(c expr.Expr) bool { return everywhere.Find(c) >= 0 })
 		if len(left) == 0 {
 			return expr.All(common) // this branch asks for nothing more
 		}
@@ -171,8 +176,12 @@ func factor(l *expr.Logic) expr.Expr {
 	return expr.All(append(common, &expr.Logic{Op: expr.Or, Args: rest}))
 }
 
-func contains(list []expr.Expr, e expr.Expr) bool {
-	return slices.ContainsFunc(list, func(x expr.Expr) bool { return expr.Equal(x, e) })
+func setOf(list []expr.Expr) *expr.Set {
+	s := &expr.Set{}
+	for _, e := range list {
+		s.Add(e)
+	}
+	return s
 }
 
 // negated are the comparisons NOT turns into each other.
@@ -191,7 +200,7 @@ func simplifyNot(c *expr.Call) expr.Expr {
 		case no:
 			return booleanLiteral(true)
 		}
-		return nullLiteral(columnar.Boolean)
+		return expr.NullOf(columnar.Boolean)
 	case *expr.Call:
 		if x.Func.Name == "not" {
 			return x.Args[0]
@@ -248,8 +257,9 @@ func structFields(e expr.Expr) *arrow.Schema {
 // simplifyIn drops repeated items; IN with a single item is a comparison.
 func simplifyIn(x *expr.In) expr.Expr {
 	var list []expr.Expr
+	var seen expr.Set
 	for _, item := range x.List {
-		if isVolatile(item) || !contains(list, item) {
+		if !repeats(&seen, item) {
 			list = append(list, item)
 		}
 	}
@@ -287,5 +297,5 @@ func simplifyCase(c *expr.Case) expr.Expr {
 	case c.Else != nil:
 		return c.Else
 	}
-	return nullLiteral(c.Type())
+	return expr.NullOf(c.Type())
 }

@@ -66,7 +66,7 @@ func plainEquality(e expr.Expr, j *logical.Join) (a, b *expr.Column, ok bool) {
 // missing are the conditions that hold of column a of from, over column b of to, as far
 // as they are not known to hold there.
 func missing(from logical.Node, a *expr.Column, to logical.Node, b *expr.Column) ([]expr.Expr, error) {
-	known := holding(to, b.ID)
+	known := setOf(holding(to, b.ID))
 	var list []expr.Expr
 	for _, c := range holding(from, a.ID) {
 		if isVolatile(c) || isFallible(c) || !respectsEquality(c) {
@@ -81,8 +81,7 @@ func missing(from logical.Node, a *expr.Column, to logical.Node, b *expr.Column)
 		if err != nil {
 			return nil, err
 		}
-		same := func(k expr.Expr) bool { return expr.Equal(k, moved) }
-		if !slices.ContainsFunc(known, same) && !slices.ContainsFunc(list, same) {
+		if _, added := known.Add(moved); added {
 			list = append(list, moved)
 		}
 	}

@@ -66,7 +66,7 @@ func narrowed(e expr.Expr, dt arrow.DataType) (expr.Expr, bool) {
 		return nil, false
 	}
 	if l.IsNull() {
-		return nullLiteral(dt), true
+		return expr.NullOf(dt), true
 	}
 	a, err := columnar.Column(memory.DefaultAllocator, dt, columnar.Value(l.Value, 0))
 	if err != nil {

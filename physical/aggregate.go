@@ -2,7 +2,6 @@ package physical
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -45,10 +44,14 @@ type aggregateCall struct {
 func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*AggregateSpec, error) {
 	s := &AggregateSpec{In: in, Keys: keys, Aggs: aggs, Ordinal: ordinal}
 	exprs := exprsOf(keys)
+	var known expr.Set
+	var places []int                  // in exprs, of what is known
 	output := func(e expr.Expr) int { // sum(x) and avg(x) share an output, and where rows are kept a column
-		same := func(x expr.Expr) bool { return expr.Equal(x, e) }
-		if i := slices.IndexFunc(exprs[len(keys):], same); i >= 0 && !eval.IsVolatile(e) {
-			return len(keys) + i
+		i, added := known.Add(e)
+		if added {
+			places = append(places, len(exprs))
+		} else if !eval.IsVolatile(e) {
+			return places[i]
 		}
 		exprs = append(exprs, e)
 		return len(exprs) - 1

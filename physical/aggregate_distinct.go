@@ -1,6 +1,8 @@
 package physical
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -15,6 +17,12 @@ func (s *AggregateSpec) IsOrdered(i int) bool { return s.calls[i].agg.Signature.
 
 // IsDistinct says whether aggregate i is over distinct values only.
 func (s *AggregateSpec) IsDistinct(i int) bool { return s.calls[i].agg.Distinct }
+
+// HasOrderedDistinct says whether an aggregate over distinct values depends on the order of
+// rows: which of equal values is the first to arrive must be known when a row comes.
+func (s *AggregateSpec) HasOrderedDistinct() bool {
+	return slices.ContainsFunc(s.calls, func(c aggregateCall) bool { return c.agg.Distinct && c.agg.Signature.Overload.Ordered })
+}
 
 // UpdateDistinct adds to acc, aggregate i's, the rows of in whose values their group has
 // not seen. unseen is asked which those are: it gets the arguments of some rows, whose

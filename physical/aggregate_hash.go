@@ -105,9 +105,9 @@ type finalAggregate struct {
 
 // mergeWorker is what one input left behind: groups, or what is scattered by part.
 type mergeWorker struct {
-	g     *grouping
-	parts scatterer
-	rows  int64 // read so far, where the input does not know first rows
+	g       *grouping
+	parts   scatterer
+	arrived *arrivals // of the input
 }
 
 // prepare runs the first phase once; every Reader calls it before anything else.
@@ -120,7 +120,7 @@ func (s *finalAggregate) prepare(ctx context.Context) error {
 	s.started = true
 	s.workers = make([]*mergeWorker, len(s.inputs))
 	s.err = inParallel(ctx, len(s.inputs), func(ctx context.Context, i int) error {
-		s.workers[i] = &mergeWorker{parts: scatterer{
+		s.workers[i] = &mergeWorker{arrived: newArrivals(i), parts: scatterer{
 			ec: s.ec, keys: len(s.plan.Spec.Keys), withFirsts: s.plan.Ordered, account: s.ec.account(s.plan, "aggregation"),
 		}}
 		return s.read(ctx, s.inputs[i], s.workers[i])
@@ -154,10 +154,10 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 		}
 		n := int(b.NumRows())
 		firsts = resize(firsts, n)
+		number := w.arrived.add(PositionOf(in), n)
 		for i := range firsts {
-			firsts[i] = w.rows + int64(i)
+			firsts[i] = number + int64(i)
 		}
-		w.rows += int64(n)
 		err = g.merge(b.Columns(), n, firsts, nil)
 		b.Release()
 		if err == nil && g.table != nil && g.groups() >= partialGroups {
@@ -172,6 +172,7 @@ func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeW
 // readPartial takes the groups of a partial aggregation without turning them into
 // states, unless they are too many, and rows without turning each into a group.
 func (s *finalAggregate) readPartial(ctx context.Context, p *partialReader, metrics *OperatorMetrics, w *mergeWorker) error {
+	p.arrived = w.arrived
 	for {
 		if !p.aside && !p.flush {
 			if err := p.advance(ctx); err != nil {
@@ -224,14 +225,14 @@ func (s *finalAggregate) scatterStates(ctx context.Context, p *partialReader, w 
 
 // scatterRows scatters rows, since p has stepped aside.
 func (s *finalAggregate) scatterRows(ctx context.Context, p *partialReader, w *mergeWorker) (rows int, err error) {
-	in, position, err := p.nextRows(ctx)
+	in, number, err := p.nextRows(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Release()
 	columns := s.plan.Spec.kept(s.ec.Mem, in)
 	defer releaseAll(columns)
-	return in.Rows, w.parts.add(scatterForm{rows: true}, columns, in.Rows, func(i int) int64 { return position + int64(i) })
+	return in.Rows, w.parts.add(scatterForm{rows: true}, columns, in.Rows, func(i int) int64 { return number + int64(i) })
 }
 
 // scatterGroups moves the groups of w to its scattered states.
@@ -286,14 +287,15 @@ func (s *finalAggregate) combine(ctx context.Context) error {
 			large = len(s.plan.Spec.Keys) > 0 && w.g.isLarge()
 		}
 	}
+	order := s.arrivalOrder()
 	if !s.parts && (tables <= 1 || total <= mergeGroups && !large) {
-		return s.mergeAll()
+		return s.mergeAll(order)
 	}
 	s.sorted = !s.parts && total <= mergeGroups
 	s.parts = true
 	return inParallel(ctx, len(s.workers), func(_ context.Context, i int) error {
 		w := s.workers[i]
-		w.parts.withFirsts = s.plan.Ordered || s.sorted
+		w.parts.withFirsts, w.parts.order = s.plan.Ordered || s.sorted, order
 		if large {
 			return s.keepGroups(w)
 		}
@@ -308,8 +310,22 @@ func (s *finalAggregate) combine(ctx context.Context) error {
 	})
 }
 
+// arrivalOrder is that of the rows of all inputs.
+func (s *finalAggregate) arrivalOrder() *arrivalOrder {
+	readers := make([]*arrivals, len(s.workers))
+	for i, w := range s.workers {
+		readers[i] = w.arrived
+	}
+	return newArrivalOrder(readers)
+}
+
 // mergeAll merges the groups of all workers into the largest table.
-func (s *finalAggregate) mergeAll() error {
+func (s *finalAggregate) mergeAll(order *arrivalOrder) error {
+	for _, w := range s.workers {
+		if w.g != nil {
+			order.rank(w.g.first)
+		}
+	}
 	slices.SortStableFunc(s.workers, func(a, b *mergeWorker) int { return cmp.Compare(b.groups(), a.groups()) })
 	s.whole, s.workers[0].g = s.workers[0].g, nil
 	if s.whole == nil {
@@ -636,6 +652,7 @@ func (r *singleReader) read(ctx context.Context) error {
 		return err
 	}
 	r.g = g
+	rows := int64(0)
 	for n := uint64(0); ; n++ {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
@@ -645,7 +662,8 @@ func (r *singleReader) read(ctx context.Context) error {
 			return err
 		}
 		r.env.Seed = eval.Mix(r.ec.Seed, n)
-		err = g.update(r.env, b, PositionOf(r.input))
+		err = g.update(r.env, b, rows)
+		rows += b.NumRows()
 		b.Release()
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func (p *PartialAggregate) Open(ctx context.Context, ec *ExecContext, n int) ([]
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &partialReader{operator: operator{schema: p.Schema(), input: in}, plan: p, ec: ec, env: ec.Env(), aside: p.Kept.stepsAside()}
+		inputs[i] = &partialReader{operator: operator{schema: p.Schema(), input: in}, plan: p, ec: ec, env: ec.Env(), aside: p.Kept.stepsAside(), arrived: newArrivals(i)}
 	}
 	return inputs, nil
 }
@@ -78,6 +78,7 @@ type partialReader struct {
 	given   int     // the most groups that were flushed at once
 	firsts  []int64 // of the batch given last
 	flush   bool
+	arrived *arrivals
 }
 
 func (r *partialReader) Position() int64 { return 0 }
@@ -104,7 +105,7 @@ func (r *partialReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 
 // nextAside makes states of the rows of a batch, each a group of its own.
 func (r *partialReader) nextAside(ctx context.Context) (arrow.RecordBatch, error) {
-	in, position, err := r.nextRows(ctx)
+	in, number, err := r.nextRows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +121,13 @@ func (r *partialReader) nextAside(ctx context.Context) (arrow.RecordBatch, error
 	}
 	r.firsts = resize(r.firsts, in.Rows)
 	for i := range r.firsts {
-		r.firsts[i] = position + int64(i)
+		r.firsts[i] = number + int64(i)
 	}
 	return takeBatch(r.schema, columns, int64(in.Rows)), nil
 }
 
-// nextRows is the keys and arguments of the next batch, to be released, and its position.
+// nextRows is the keys and arguments of the next batch, to be released, and the number of
+// its first row.
 func (r *partialReader) nextRows(ctx context.Context) (*AggregateInput, int64, error) {
 	if r.ended {
 		return nil, 0, io.EOF
@@ -139,7 +141,7 @@ func (r *partialReader) nextRows(ctx context.Context) (*AggregateInput, int64, e
 	r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
 	r.batches++
 	in, err := r.plan.Spec.Evaluate(r.env, b)
-	return in, PositionOf(r.input), err
+	return in, r.arrived.add(PositionOf(r.input), int(b.NumRows())), err
 }
 
 // advance reads until groups must be given away (flush) or the input ends (ended; what
@@ -168,7 +170,7 @@ func (r *partialReader) advance(ctx context.Context) error {
 		r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
 		r.batches++
 		r.rows += int(b.NumRows())
-		err = r.g.update(r.env, b, PositionOf(r.input))
+		err = r.g.update(r.env, b, r.arrived.add(PositionOf(r.input), int(b.NumRows())))
 		b.Release()
 		if err != nil {
 			return err

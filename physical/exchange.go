@@ -3,23 +3,13 @@ package physical
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
 )
-
-// PanicError is a panic of an operator's goroutine, made an error.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("bug: panic: %v", e.Value) }
 
 // crew is a group of goroutines that work on one thing: the first error of one stops
 // all. Nobody leaves a crew behind: stop or wait ends it.
@@ -38,22 +28,12 @@ func newCrew(ctx context.Context) *crew {
 // start runs f in a goroutine, with a context that ends when the crew does.
 func (c *crew) start(f func(ctx context.Context) error) {
 	c.wg.Add(1)
-	go func() {
+	columnar.Go(func() error { return f(c.ctx) }, func(err error) {
 		defer c.wg.Done()
-		if err := protect(c.ctx, f); err != nil {
+		if err != nil {
 			c.cancel(err)
 		}
-	}()
-}
-
-// protect makes a panic of f an error.
-func protect(ctx context.Context, f func(ctx context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f(ctx)
+	})
 }
 
 // failed is closed when the crew has failed or was stopped.

@@ -19,7 +19,9 @@ import (
 // kept, and reserved from the budget, so Readers may be read one after another.
 type Exchange struct {
 	unaryPlan
-	Keys    []expr.Expr
+	Keys []expr.Expr
+	// Ordered hands each Reader its rows in the order of arrival.
+	Ordered bool
 	program *eval.Program
 }
 
@@ -29,19 +31,29 @@ func NewExchange(input Plan, keys ...expr.Expr) (*Exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Exchange{unaryPlan{input}, keys, program}, nil
+	return &Exchange{unaryPlan: unaryPlan{input}, Keys: keys, program: program}, nil
 }
 
 func (p *Exchange) Schema() *arrow.Schema { return p.Input.Schema() }
 
 // WithChildren partitions another input.
-func (p *Exchange) WithChildren(c []Plan) Plan { return &Exchange{unaryPlan{c[0]}, p.Keys, p.program} }
+func (p *Exchange) WithChildren(c []Plan) Plan {
+	n := *p
+	n.Input = c[0]
+	return &n
+}
 
-func (p *Exchange) String() string { return args("Exchange", "hash", list(p.Keys)) }
+func (p *Exchange) String() string {
+	ordered := ""
+	if p.Ordered {
+		ordered = "true"
+	}
+	return args("Exchange", "hash", list(p.Keys), "ordered", ordered)
+}
 
 // Open makes n Readers.
 func (p *Exchange) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
-	inputs, err := openAs(ctx, ec, p.Input, ec.parallel(), p.program.IsVolatile())
+	inputs, err := openAs(ctx, ec, p.Input, ec.parallel(), p.Ordered || p.program.IsVolatile())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package physical
 
 import (
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,8 +20,8 @@ type grouping struct {
 	mem   memory.Allocator
 	table group.Table // nil without keys: there is one group then
 	accs  []function.Accumulator
-	// first is where each group was first seen: the position of its batch plus the row
-	// there. Results come in that order.
+	// first is the number of the row in which each group was first seen (arrivals). Results
+	// come in that order.
 	first   []int64
 	room    int // groups the accumulators have room for
 	ids     []uint32
@@ -75,21 +76,21 @@ func (g *grouping) release() {
 // groups is the number of groups.
 func (g *grouping) groups() int { return len(g.first) }
 
-// intern puts the group of each row into ids and makes room for new groups, seen first
-// at position plus their row.
-func (g *grouping) intern(keys []arrow.Array, rows int, position int64) ([]uint32, error) {
+// intern puts the group of each row into ids and makes room for new groups; number is that
+// of the first row.
+func (g *grouping) intern(keys []arrow.Array, rows int, number int64) ([]uint32, error) {
 	g.ids = resize(g.ids, rows)
 	if g.table == nil {
 		clear(g.ids)
 		if len(g.first) == 0 {
-			g.first = append(g.first, position)
+			g.first = append(g.first, number)
 		}
 	} else {
 		if err := g.table.Intern(keys, g.ids); err != nil {
 			return nil, err
 		}
 		if n := g.table.Len(); n > len(g.first) {
-			g.seeFirst(n, position)
+			g.seeFirst(n, number)
 		}
 	}
 	g.makeRoom()
@@ -98,12 +99,12 @@ func (g *grouping) intern(keys []arrow.Array, rows int, position int64) ([]uint3
 
 // seeFirst notes where the groups from len(first) to n were seen first: ids are given
 // in row order.
-func (g *grouping) seeFirst(n int, position int64) {
+func (g *grouping) seeFirst(n int, number int64) {
 	next := uint32(len(g.first))
 	g.first = slices.Grow(g.first, n-len(g.first))
 	for i, id := range g.ids {
 		if id == next {
-			g.first = append(g.first, position+int64(i))
+			g.first = append(g.first, number+int64(i))
 			next++
 			if int(next) == n {
 				return
@@ -121,14 +122,14 @@ func (g *grouping) makeRoom() {
 	}
 }
 
-// update adds the rows of a batch.
-func (g *grouping) update(env *eval.Env, b arrow.RecordBatch, position int64) error {
+// update adds the rows of a batch; number is that of the first.
+func (g *grouping) update(env *eval.Env, b arrow.RecordBatch, number int64) error {
 	in, err := g.spec.Evaluate(env, b)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	ids, err := g.intern(in.Keys, in.Rows, position)
+	ids, err := g.intern(in.Keys, in.Rows, number)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (g *grouping) internAt(keys []arrow.Array, rows int, firsts []int64) ([]uin
 		return ids, err
 	}
 	for i := before; i < len(g.first); i++ {
-		g.first[i] = endPosition
+		g.first[i] = math.MaxInt64
 	}
 	for i, id := range ids {
 		if firsts[i] < g.first[id] {

@@ -183,7 +183,8 @@ func (o *joinOutput) pair(b arrow.RecordBatch, probe, build []int32) (arrow.Reco
 }
 
 // holds reduces pairs to those for which the residual condition is true. With want it
-// also returns their batch, the caller's.
+// also returns their batch, the caller's; where rows without a pair come between them, only
+// if it is all of the pairs.
 func (o *joinOutput) holds(b arrow.RecordBatch, probe, build []int32, want bool) ([]int32, []int32, arrow.RecordBatch, error) {
 	if o.residual == nil && !want || len(probe) == 0 {
 		return probe, build, nil, nil
@@ -208,7 +209,7 @@ func (o *joinOutput) holds(b arrow.RecordBatch, probe, build []int32, want bool)
 		o.rows = rows
 	}
 	probe, build = pickRows(probe, rows), pickRows(build, rows)
-	if !want || len(rows) == 0 {
+	if !want || len(rows) == 0 || o.sides.probeUnmatched {
 		return probe, build, nil, nil
 	}
 	return probe, build, kernel.FilterBatch(o.env.Mem, pairs, rows), nil
@@ -240,16 +241,4 @@ func (o *joinOutput) unprobed(rows []int32, probeSchema *arrow.Schema) (arrow.Re
 		return takeBatch(o.schema, append(columns, nulls...), int64(len(rows))), nil
 	}
 	return takeBatch(o.schema, append(nulls, columns...), int64(len(rows))), nil
-}
-
-// unbuilt is probe rows, with nulls for the build side if that is given at all.
-func (o *joinOutput) unbuilt(b arrow.RecordBatch, rows []int32) (arrow.RecordBatch, error) {
-	if o.sides.probeOnly {
-		return kernel.FilterBatch(o.env.Mem, b, rows), nil
-	}
-	none := make([]int32, len(rows))
-	for i := range none {
-		none[i] = -1
-	}
-	return o.pair(b, rows, none)
 }

@@ -95,8 +95,9 @@ func (p *AsofJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 	for i, in := range inputs {
 		r := newJoinReader(ec, p.schema, in, out)
 		r.fill = fill
+		r.whole = p.Spec.Kind == logical.LeftJoin
 		r.begin = func() (pairing, error) {
-			return &asofPairs{program: p.left, env: r.out.env, index: index, table: side.table.View(), keepAll: p.Spec.Kind == logical.LeftJoin}, nil
+			return &asofPairs{program: p.left, env: r.out.env, index: index, table: side.table.View(), keepAll: r.whole}, nil
 		}
 		inputs[i] = r
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/tidemill/tidemill/physical/eval"
 )
 
-// LoopJoin joins by any condition: every row of the left side meets every row of the
-// right one, which is kept.
+// LoopJoin joins by any condition: every row of one side meets every row of the other,
+// which is kept.
 type LoopJoin struct {
 	Left, Right Plan
 	Kind        logical.JoinKind
 	On          expr.Expr // over the columns of left, then right; nil: always
+	BuildLeft   bool      // the left side is kept, not the right
 	schema      *arrow.Schema
 	pairs       *arrow.Schema
 	filter      *eval.Filter
@@ -53,17 +54,25 @@ func (p *LoopJoin) String() string {
 	if p.On != nil {
 		on = p.On.String()
 	}
-	return args("LoopJoin", "kind", p.Kind.String(), "on", on)
+	build := ""
+	if p.BuildLeft {
+		build = "left"
+	}
+	return args("LoopJoin", "kind", p.Kind.String(), "on", on, "build", build)
 }
 
-// Open streams the left side with n Readers.
+// Open streams the side that is not kept with n Readers.
 func (p *LoopJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
-	side, inputs, err := openSides(ctx, ec, ec, p, p.Left, p.Right, n, p.filter != nil && p.filter.IsVolatile())
+	probe, build := p.Left, p.Right
+	if p.BuildLeft {
+		probe, build = build, probe
+	}
+	side, inputs, err := openSides(ctx, ec, ec, p, probe, build, n, p.filter != nil && p.filter.IsVolatile())
 	if err != nil {
 		return nil, err
 	}
-	out := joinOutput{pairs: p.pairs, build: side, sides: sidesOf(p.Kind, false), residual: p.filter}
-	side.track = out.sides.buildUnmatched
+	out := joinOutput{pairs: p.pairs, build: side, buildLeft: p.BuildLeft, sides: sidesOf(p.Kind, p.BuildLeft), residual: p.filter}
+	side.track = out.sides.buildMatched || out.sides.buildUnmatched
 	for i, in := range inputs {
 		r := newJoinReader(ec, p.schema, in, out)
 		r.begin = func() (pairing, error) { return &loopPairs{buildRows: side.store.rows()}, nil }

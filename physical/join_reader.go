@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/group"
+	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/physical/eval"
 )
 
@@ -16,7 +17,8 @@ import (
 type pairing interface {
 	// start begins a batch.
 	start(b arrow.RecordBatch) error
-	// next fills probe and build with pairs, probe rows ascending; 0 is the end.
+	// next fills probe and build with pairs, probe rows ascending; 0 is the end. With
+	// joinReader.whole a probe row without any is there too, its build row -1.
 	next(probe, build []int32) int
 	release()
 }
@@ -31,7 +33,9 @@ type joinReader struct {
 	begin func() (pairing, error)
 
 	batch  arrow.RecordBatch // being probed
-	hit    *columnar.Bitmap  // its rows with a match, where that is wanted
+	hit    *columnar.Bitmap  // its rows with a match, where only one side is given
+	outer  *interleaver      // of its rows with and without a match; nil: not wanted, or whole
+	whole  bool              // pairs gives the rows without a match itself
 	mine   *columnar.Bitmap  // build rows this Reader has matched, where that is wanted
 	probe  []int32
 	build  []int32
@@ -102,21 +106,33 @@ func (r *joinReader) step(ctx context.Context) (arrow.RecordBatch, error) {
 	if n == 0 {
 		return r.endBatch()
 	}
+	last := r.probe[n-1]
 	probe, build, out, err := r.out.holds(r.batch, r.probe[:n], r.build[:n], s.pairs)
 	if err != nil {
 		return nil, err
 	}
+	r.note(probe, build)
+	if r.outer != nil {
+		return r.interleaved(r.batch, probe, build, last, out)
+	}
+	return out, nil
+}
+
+// note remembers which rows have a match, where that is wanted.
+func (r *joinReader) note(probe, build []int32) {
 	if r.hit != nil {
 		for _, i := range probe {
 			r.hit.Set(int(i))
 		}
 	}
-	if r.mine != nil {
-		for _, i := range build {
+	if r.mine == nil {
+		return
+	}
+	for _, i := range build {
+		if i >= 0 {
 			r.mine.Set(int(i))
 		}
 	}
-	return out, nil
 }
 
 // nextProbe begins the next batch, or the end.
@@ -136,7 +152,14 @@ func (r *joinReader) nextProbe(ctx context.Context) error {
 	r.at = PositionOf(r.input)
 	r.out.env.Seed = eval.Mix(r.seed, r.n)
 	r.n++
-	if s.probeMatched || s.probeUnmatched {
+	switch {
+	case !s.probeMatched && !s.probeUnmatched || r.whole:
+	case s.pairs:
+		if r.outer == nil {
+			r.outer = &interleaver{}
+		}
+		r.outer.next = 0
+	default:
 		if r.hit == nil {
 			r.hit = columnar.NewBitmap(0)
 		}
@@ -145,17 +168,19 @@ func (r *joinReader) nextProbe(ctx context.Context) error {
 	return r.pairs.start(b)
 }
 
-// endBatch gives the rows of the probe batch that matched, or did not.
+// endBatch gives the rows of the probe batch that are not given among its pairs.
 func (r *joinReader) endBatch() (arrow.RecordBatch, error) {
 	b := r.batch
 	r.batch = nil
 	defer b.Release()
-	s := r.out.sides
-	if !s.probeMatched && !s.probeUnmatched {
+	switch {
+	case r.outer != nil:
+		return r.interleaved(b, nil, nil, int32(b.NumRows()), nil)
+	case r.hit == nil:
 		return nil, nil
 	}
 	want := r.hit
-	if s.probeUnmatched {
+	if r.out.sides.probeUnmatched {
 		want = columnar.NewBitmap(int(b.NumRows()))
 		want.SetAll()
 		want.AndNot(r.hit)
@@ -164,7 +189,50 @@ func (r *joinReader) endBatch() (arrow.RecordBatch, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	return r.out.unbuilt(b, rows)
+	return kernel.FilterBatch(r.out.env.Mem, b, rows), nil
+}
+
+// interleaved gives pairs with the rows of b before row to that have none, in the order of
+// b. made is the batch of the pairs alone, if it is there; it takes that over.
+func (r *joinReader) interleaved(b arrow.RecordBatch, probe, build []int32, to int32, made arrow.RecordBatch) (arrow.RecordBatch, error) {
+	alone := r.outer.add(probe, build, to)
+	if made != nil {
+		if !alone {
+			return made, nil
+		}
+		made.Release()
+	}
+	if len(r.outer.probe) == 0 {
+		return nil, nil
+	}
+	return r.out.pair(b, r.outer.probe, r.outer.build)
+}
+
+// interleaver puts the rows of a probe batch that have no pair between the pairs, of which
+// it is given some at a time.
+type interleaver struct {
+	next         int32 // rows before it were given
+	probe, build []int32
+}
+
+// add makes probe and build of pairs, and with -1 for the build row of the rows before to
+// that have none; alone says whether there are such.
+func (x *interleaver) add(probe, build []int32, to int32) (alone bool) {
+	x.probe, x.build = x.probe[:0], x.build[:0]
+	for i, p := range probe {
+		x.skip(p)
+		x.probe, x.build = append(x.probe, p), append(x.build, build[i])
+		x.next = p + 1
+	}
+	x.skip(to)
+	return len(x.probe) > len(probe)
+}
+
+// skip adds the rows up to row to: they have no pair.
+func (x *interleaver) skip(to int32) {
+	for ; x.next < to; x.next++ {
+		x.probe, x.build = append(x.probe, x.next), append(x.build, -1)
+	}
 }
 
 func (r *joinReader) nextTail() (arrow.RecordBatch, error) {
@@ -205,6 +273,7 @@ type hashPairs struct {
 	env    *eval.Env
 	table  *group.RowTable
 	prober group.Prober
+	outer  bool // rows without a pair are given, too
 	// nullKey is told the rows with a null key, if there is something to probe; may be nil.
 	nullKey func(row int)
 }
@@ -222,6 +291,9 @@ func (p *hashPairs) start(b arrow.RecordBatch) error {
 }
 
 func (p *hashPairs) next(probe, build []int32) int {
+	if p.outer {
+		return p.prober.NextOuter(asUint32(probe), asUint32(build))
+	}
 	return p.prober.Next(asUint32(probe), asUint32(build))
 }
 

@@ -455,7 +455,7 @@ func TestPanicInGoroutine(t *testing.T) {
 		return r
 	}
 	_, err := physical.Collect(context.Background(), physicaltest.Scan(t, in), &physical.ExecContext{Mem: columnar.NewPool(), Parallel: 2})
-	var p *physical.PanicError
+	var p *columnar.PanicError
 	if !errors.As(err, &p) || !strings.Contains(string(p.Stack), "panicking") {
 		t.Errorf("a panic came out as %v", err)
 	}

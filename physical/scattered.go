@@ -2,6 +2,7 @@ package physical
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -46,6 +47,7 @@ type scatterer struct {
 	keys       int  // columns that are keys
 	withFirsts bool // results are wanted in order of first sight
 	account    *account
+	order      *arrivalOrder // of where rows were first seen, when the parts are merged
 
 	kept  []scattered
 	rows  int // in kept
@@ -185,7 +187,8 @@ func (s *scatterer) mergeColumns(g *grouping, x *scattered, columns []arrow.Arra
 	var firsts []int64
 	if s.withFirsts {
 		last := len(columns) - 1
-		firsts, columns = kernel.Values[int64](columns[last]), columns[:last]
+		firsts, columns = slices.Clone(kernel.Values[int64](columns[last])), columns[:last]
+		s.order.rank(firsts)
 	}
 	if x.form.rows {
 		return g.updateRows(columns, to-from, firsts)

@@ -116,7 +116,7 @@ func (c comparison) nodes(a, b Plan) bool {
 		return ok
 	case *Exchange:
 		y, ok := b.(*Exchange)
-		return ok && sameExprs(x.Keys, y.Keys)
+		return ok && x.Ordered == y.Ordered && sameExprs(x.Keys, y.Keys)
 	case *PartialAggregate:
 		y, ok := b.(*PartialAggregate)
 		return ok && sameSpecs(x.Spec, y.Spec)

@@ -18,27 +18,28 @@ import (
 type Sort struct {
 	unaryPlan
 	Keys    []logical.SortKey
-	program *eval.Program
+	ties    []logical.SortKey
+	program *eval.Program // of keys, then ties
 }
 
-// NewSort orders input by keys over positions of its columns.
-func NewSort(input Plan, keys []logical.SortKey) (*Sort, error) {
-	program, err := compileKeys(input, keys)
+// NewSort orders input by keys over positions of its columns, and what is equal by ties.
+func NewSort(input Plan, keys []logical.SortKey, ties ...logical.SortKey) (*Sort, error) {
+	program, err := compileKeys(input, keys, ties)
 	if err != nil {
 		return nil, err
 	}
-	return &Sort{unaryPlan{input}, keys, program}, nil
+	return &Sort{unaryPlan{input}, keys, ties, program}, nil
 }
 
-func compileKeys(input Plan, keys []logical.SortKey) (*eval.Program, error) {
-	s := &logical.Sort{Keys: keys}
+func compileKeys(input Plan, keys, ties []logical.SortKey) (*eval.Program, error) {
+	s := &logical.Sort{Keys: slices.Concat(keys, ties)}
 	return eval.Compile(input.Schema(), s.Exprs()...)
 }
 
 func (p *Sort) Schema() *arrow.Schema { return p.Input.Schema() }
 
 // WithChildren orders another input.
-func (p *Sort) WithChildren(c []Plan) Plan { return &Sort{unaryPlan{c[0]}, p.Keys, p.program} }
+func (p *Sort) WithChildren(c []Plan) Plan { return &Sort{unaryPlan{c[0]}, p.Keys, p.ties, p.program} }
 
 func (p *Sort) String() string { return args("Sort", "keys", list(p.Keys)) }
 
@@ -127,7 +128,7 @@ func (r *sortReader) sort(ctx context.Context) error {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b sortBatch) int { return cmp.Compare(a.position, b.position) })
-	keys := sortKeys(r.plan.Keys)
+	keys := sortKeys(r.plan.Keys, r.plan.ties)
 	for _, b := range all {
 		r.rows = append(r.rows, b.rows)
 		for k := range keys {
@@ -140,10 +141,10 @@ func (r *sortReader) sort(ctx context.Context) error {
 	return nil
 }
 
-func sortKeys(keys []logical.SortKey) []kernel.SortKey {
-	out := make([]kernel.SortKey, len(keys))
-	for i, k := range keys {
-		out[i] = kernel.SortKey{Descending: k.Descending, NullsLast: !k.NullsFirst}
+func sortKeys(keys, ties []logical.SortKey) []kernel.SortKey {
+	var out []kernel.SortKey
+	for _, k := range slices.Concat(keys, ties) {
+		out = append(out, kernel.SortKey{Descending: k.Descending, NullsLast: !k.NullsFirst})
 	}
 	return out
 }

@@ -206,17 +206,61 @@ func planOrder(pl *Planner, n logical.Node) (Plan, error) {
 			return nil, err
 		}
 	}
+	var ties []logical.SortKey
+	if !arrives(x.Input) {
+		ties = byColumns(in)
+	}
 	switch {
 	case x.Limit > 0 && x.Limit <= maxTop:
-		return NewTopK(in, keys, x.Limit)
+		return NewTopK(in, keys, x.Limit, ties...)
 	case len(keys) == 0:
 		return in, nil
 	}
-	s, err := NewSort(in, keys)
+	s, err := NewSort(in, keys, ties...)
 	if err != nil || x.Limit <= 0 {
 		return s, err
 	}
 	return NewLimit(s, x.Limit, 0, false), nil
+}
+
+// arrives says whether the rows of n have an order of arrival without being asked for one:
+// groups have none, nor what is partitioned by keys. Rows of those that are equal in an
+// order are put in that of their values, so that no number of workers changes which come first.
+func arrives(n logical.Node) bool {
+	switch x := n.(type) {
+	case *logical.Aggregate:
+		return len(x.Keys) == 0
+	case *logical.Distinct:
+		if x.On == nil {
+			return false
+		}
+	case *logical.Over:
+		if len(x.Partition()) > 0 {
+			return false
+		}
+	case *logical.Window:
+		if x.IsSession() {
+			return false
+		}
+	case *logical.MapGroups:
+		return false
+	case *logical.Join:
+		if x.State != "" {
+			return false
+		}
+	case *logical.Sort, *logical.Limit:
+		return true
+	}
+	return !slices.ContainsFunc(n.Children(), func(c logical.Node) bool { return !arrives(c) })
+}
+
+// byColumns is the order by all columns of p, from left to right.
+func byColumns(p Plan) []logical.SortKey {
+	var keys []logical.SortKey
+	for i, f := range p.Schema().Fields() {
+		keys = append(keys, logical.SortKey{Expr: &expr.Ref{Index: i, Name: f.Name, DataType: f.Type, Null: true}, NullsFirst: true})
+	}
+	return keys
 }
 
 // maxTop is from how many rows on sorting everything beats a heap.
@@ -258,17 +302,42 @@ func (pl *Planner) planAggregate(x *logical.Aggregate) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aggregatePlan(in, spec, pl.want.ordered)
+	p, err := aggregatePlan(in, spec, pl.want.ordered)
+	if err != nil || !pl.want.ordered || !logical.IsStreaming(x) {
+		return p, err
+	}
+	return InKeyOrder(x, p)
 }
 
-// planAggregateInput plans the input, with ordinals where an aggregate needs them.
+// InKeyOrder gives groups of a stream in the order of their event times, then of their
+// other keys: which batch a group came in with, and which worker keeps it, is no order to
+// count rows by.
+func InKeyOrder(a *logical.Aggregate, p Plan) (Plan, error) {
+	marks := logical.EventTimes(a)
+	var times, others []logical.SortKey
+	for i, c := range a.Schema().Columns[:len(a.Keys)] {
+		key := logical.SortKey{Expr: &expr.Ref{Index: i, Name: c.Name, DataType: c.DataType, Null: true}, NullsFirst: true}
+		if _, ok := marks[c.ID]; ok {
+			times = append(times, key)
+		} else {
+			others = append(others, key)
+		}
+	}
+	if len(a.Keys) == 0 {
+		return p, nil
+	}
+	return NewSort(p, append(times, others...))
+}
+
+// planAggregateInput plans the input, with ordinals where an aggregate needs them, and in
+// order where the groups are wanted in that of their first rows.
 func (pl *Planner) planAggregateInput(x *logical.Aggregate) (Plan, error) {
 	for _, a := range x.Aggs {
 		if agg, ok := a.Expr.(*expr.Agg); ok && agg.Signature.Overload.Ordered {
 			return pl.PlanOrdinal(x.Input)
 		}
 	}
-	return pl.PlanUnordered(x.Input)
+	return pl.Plan(x.Input)
 }
 
 // aggregatePlan aggregates in two phases, or where an aggregate over distinct values
@@ -287,6 +356,7 @@ func aggregatePlan(in Plan, spec *AggregateSpec, ordered bool) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.Ordered = spec.HasOrderedDistinct()
 	return NewSingleAggregate(x, spec, ordered), nil
 }
 
@@ -317,7 +387,7 @@ func refsToFields(p Plan, n int) []expr.Named {
 
 func (pl *Planner) planDistinct(x *logical.Distinct) (Plan, error) {
 	if x.On == nil && len(x.Schema().Columns) > 0 {
-		in, err := pl.PlanUnordered(x.Input)
+		in, err := pl.Plan(x.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -461,10 +531,15 @@ func (pl *Planner) planJoin(x *logical.Join) (Plan, error) {
 		return nil, err
 	}
 	if len(spec.LeftKeys) == 0 {
-		return NewLoopJoin(x.Kind, left, right, rest)
+		j, err := NewLoopJoin(x.Kind, left, right, rest)
+		if err != nil {
+			return nil, err
+		}
+		j.BuildLeft = streamsRight(x)
+		return j, nil
 	}
 	spec.Residual = rest
-	spec.BuildLeft = !spec.NullAware && pl.smallerLeft(x)
+	spec.BuildLeft = !spec.NullAware && pl.keepsLeft(x)
 	j, err := NewHashJoin(left, right, spec)
 	if err != nil {
 		return nil, err
@@ -587,8 +662,22 @@ func equality(e expr.Expr, l, r *logical.Schema) (a, b expr.Expr, nullSafe, ok b
 	return nil, nil, false, false
 }
 
-// smallerLeft says whether the left side of a join is known to be the smaller one.
-func (pl *Planner) smallerLeft(x *logical.Join) bool {
+// streamsRight says whether of a join's sides only the right one is a stream. The table is
+// kept then, so that rows come out in the order in which the stream's arrive, in however
+// many batches they do.
+func streamsRight(x *logical.Join) bool {
+	return logical.IsStreaming(x.Right) && !logical.IsStreaming(x.Left)
+}
+
+// keepsLeft says whether a join keeps its left side and streams the right one: where the
+// left one is a table and the right one a stream, or it is known to be the smaller one.
+func (pl *Planner) keepsLeft(x *logical.Join) bool {
+	switch {
+	case streamsRight(x):
+		return true
+	case logical.IsStreaming(x.Left) && !logical.IsStreaming(x.Right):
+		return false
+	}
 	left, leftKnown := pl.rows.Rows(x.Left)
 	right, rightKnown := pl.rows.Rows(x.Right)
 	switch {

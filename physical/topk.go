@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -19,22 +20,26 @@ type TopK struct {
 	unaryPlan
 	Keys    []logical.SortKey
 	K       int64
-	program *eval.Program
+	ties    []logical.SortKey
+	program *eval.Program // of keys, then ties
 }
 
-// NewTopK gives the first k rows of input by keys over positions of its columns.
-func NewTopK(input Plan, keys []logical.SortKey, k int64) (*TopK, error) {
-	program, err := compileKeys(input, keys)
+// NewTopK gives the first k rows of input by keys over positions of its columns, and where
+// those are equal by ties.
+func NewTopK(input Plan, keys []logical.SortKey, k int64, ties ...logical.SortKey) (*TopK, error) {
+	program, err := compileKeys(input, keys, ties)
 	if err != nil {
 		return nil, err
 	}
-	return &TopK{unaryPlan{input}, keys, k, program}, nil
+	return &TopK{unaryPlan{input}, keys, k, ties, program}, nil
 }
 
 func (p *TopK) Schema() *arrow.Schema { return p.Input.Schema() }
 
 // WithChildren orders another input.
-func (p *TopK) WithChildren(c []Plan) Plan { return &TopK{unaryPlan{c[0]}, p.Keys, p.K, p.program} }
+func (p *TopK) WithChildren(c []Plan) Plan {
+	return &TopK{unaryPlan{c[0]}, p.Keys, p.K, p.ties, p.program}
+}
 
 func (p *TopK) String() string { return args("TopK", "keys", list(p.Keys), "k", fmt.Sprint(p.K)) }
 
@@ -62,6 +67,7 @@ type topReader struct {
 type topRun struct {
 	batches []arrow.RecordBatch
 	rows    int64
+	seen    int64 // rows of the input
 	account *account
 }
 
@@ -69,14 +75,15 @@ func (r *topReader) Schema() *arrow.Schema { return r.plan.Schema() }
 
 func (r *topReader) Position() int64 { return r.from }
 
-// keptSchema is the input's columns, the keys and the rank of arrival.
+// keptSchema is the input's columns, the keys and the place in the order of arrival: the
+// position, and of one position the row.
 func (p *TopK) keptSchema() *arrow.Schema {
 	fields := p.Schema().Fields()
 	fields = fields[:len(fields):len(fields)]
 	for i, dt := range p.program.Types() {
 		fields = append(fields, columnar.Field(fmt.Sprint("key", i), dt))
 	}
-	return arrow.NewSchema(append(fields, columnar.Field("rank", columnar.Int64)), nil)
+	return arrow.NewSchema(append(fields, columnar.Field("position", columnar.Int64), columnar.Field("row", columnar.Int64)), nil)
 }
 
 func (r *topReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -143,12 +150,13 @@ func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun
 			return err
 		}
 		env.Seed = eval.Mix(r.ec.Seed, n)
-		kept, err := r.withKeys(env, b, PositionOf(in))
+		kept, err := r.withKeys(env, b, PositionOf(in), run.seen)
 		b.Release()
 		if err != nil {
 			return err
 		}
 		run.batches = append(run.batches, kept)
+		run.seen += kept.NumRows()
 		run.rows += kept.NumRows()
 		if err := run.account.add(batchBytes(kept)); err != nil {
 			return err
@@ -161,14 +169,24 @@ func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun
 	}
 }
 
-func (r *topReader) withKeys(env *eval.Env, b arrow.RecordBatch, position int64) (arrow.RecordBatch, error) {
+func (r *topReader) withKeys(env *eval.Env, b arrow.RecordBatch, position, row int64) (arrow.RecordBatch, error) {
 	keys, err := r.plan.program.EvalColumns(env, b)
 	if err != nil {
 		return nil, err
 	}
 	columns := append(retained(b.Columns()), keys...)
-	columns = append(columns, ordinals(r.ec.Mem, position, int(b.NumRows()), nil))
+	n := int(b.NumRows())
+	columns = append(columns, positions(r.ec.Mem, position, n), ordinals(r.ec.Mem, row, n, nil))
 	return takeBatch(r.plan.keptSchema(), columns, b.NumRows()), nil
+}
+
+// positions is a column of n times v.
+func positions(mem memory.Allocator, v int64, n int) arrow.Array {
+	buf, out := kernel.Make[int64](mem, n)
+	for i := range out {
+		out[i] = v
+	}
+	return kernel.Wrap(columnar.Int64, n, 0, nil, buf)
 }
 
 // compact drops all but the best K rows.
@@ -177,7 +195,7 @@ func (r *topReader) compact(run *topRun) error {
 		return nil
 	}
 	first := r.Schema().NumFields()
-	keys := append(sortKeys(r.plan.Keys), kernel.SortKey{})
+	keys := append(sortKeys(r.plan.Keys, r.plan.ties), kernel.SortKey{}, kernel.SortKey{})
 	for i := range keys {
 		for _, b := range run.batches {
 			keys[i].Columns = append(keys[i].Columns, b.Column(first+i))

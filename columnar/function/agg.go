@@ -18,8 +18,8 @@ func aggregates() []*Aggregate {
 		sumAggregate(), avgAggregate(),
 		extremeAggregate("min", false), extremeAggregate("max", true),
 		firstLastAggregate("first", false, "first_value"), firstLastAggregate("last", true, "last_value"),
-		firstLastAggregate("any_value", false),
-		extremeByAggregate("min_by", false, "arg_min"), extremeByAggregate("max_by", true, "arg_max"),
+		firstLastAggregate("any_value", false, "arbitrary"),
+		extremeByAggregate("min_by", false, "arg_min", "argmin"), extremeByAggregate("max_by", true, "arg_max", "argmax"),
 		logicAggregate("bool_and", true, "every"), logicAggregate("bool_or", false, "some", "any"),
 		varianceAggregate("var_samp", true, false, "variance"), varianceAggregate("var_pop", false, false),
 		varianceAggregate("stddev_samp", true, true, "stddev", "std"), varianceAggregate("stddev_pop", false, true),
@@ -28,7 +28,7 @@ func aggregates() []*Aggregate {
 		approxDistinctAggregate(), approxQuantileAggregate(),
 		modeAggregate(), histogramAggregate(), entropyAggregate(),
 	}
-	return slices.Concat(list, bitAggregates(), momentAggregates())
+	return slices.Concat(list, bitAggregates(), momentAggregates(), tryAggregates())
 }
 
 // aggArg is the Matcher of aggregate arguments: a name and what it does.

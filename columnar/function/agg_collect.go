@@ -39,6 +39,7 @@ func listaggAggregate() *Aggregate {
 	}
 	two := one
 	two.Args = []Matcher{exactArg(columnar.String), exactArg(columnar.String)}
+	two.Constant = &ConstantArg{"the text between must be a constant", func(arrow.Array) bool { return true }}
 	return &Aggregate{
 		Name:      "listagg",
 		Aliases:   []string{"string_agg", "group_concat"},

@@ -23,18 +23,26 @@ func intervalCases() []aggCase {
 		{name: "median", args: types(columnar.Timestamp), want: wantTimes(func(v []int64) any { return arrow.Timestamp(middle(v)) })},
 		{name: "median", args: types(columnar.Time), want: wantTimes(func(v []int64) any { return arrow.Time64(middle(v)) })},
 		{name: "percentile_disc", args: types(columnar.Date, columnar.Float64), constant: "0.25", want: wantTimes(func(v []int64) any { return arrow.Date32(v[(len(v)+3)/4-1]) })},
-		{name: "percentile_disc", args: types(columnar.Timestamp, lists), constant: "[0,0.25,1,null]", want: func(rows []aggRow) any {
+		{name: "percentile_disc", args: types(columnar.Timestamp, lists), constant: "[0,0.25,1]", want: func(rows []aggRow) any {
 			v := times(rows)
 			if v == nil {
 				return nil
 			}
-			return []any{arrow.Timestamp(v[0]), arrow.Timestamp(v[(len(v)+3)/4-1]), arrow.Timestamp(v[len(v)-1]), nil}
+			return []any{arrow.Timestamp(v[0]), arrow.Timestamp(v[(len(v)+3)/4-1]), arrow.Timestamp(v[len(v)-1])}
 		}},
-		{name: "percentile", args: types(columnar.Float64, lists), constant: "[0.5,0.3,2]", want: func(rows []aggRow) any {
+		{name: "percentile_disc", args: types(columnar.Int64, columnar.Float64), constant: "0.55", want: wantPlace(func(n int) int { return (n*55 + 99) / 100 })},
+		{name: "percentile_disc", args: types(columnar.Decimal(38, 5), columnar.Float64), constant: "0.55", want: wantPlace(func(n int) int { return (n*55 + 99) / 100 })},
+		{name: "percentile_disc", args: types(columnar.Decimal(9, 2), lists), constant: "[1,0]", want: func(rows []aggRow) any {
 			if wantFirst(false, true)(rows) == nil {
 				return nil
 			}
-			return []any{wantPercentile(0.5)(rows), wantPercentile(0.3)(rows), nil}
+			return []any{wantPlace(func(n int) int { return n })(rows), wantPlace(func(int) int { return 1 })(rows)}
+		}},
+		{name: "percentile", args: types(columnar.Float64, lists), constant: "[0.5,0.3,1]", want: func(rows []aggRow) any {
+			if wantFirst(false, true)(rows) == nil {
+				return nil
+			}
+			return []any{wantPercentile(0.5)(rows), wantPercentile(0.3)(rows), wantPercentile(1)(rows)}
 		}},
 	}
 }
@@ -56,6 +64,18 @@ func wantIntervals(mean bool) func(rows []aggRow) any {
 		}
 		v, _ := columnar.DivideInterval(months, days, big.NewInt(nanos), new(big.Rat).SetInt64(n))
 		return v
+	}
+}
+
+// wantPlace is the value at a place, from 1, of those that are there in order.
+func wantPlace(place func(n int) int) func(rows []aggRow) any {
+	return func(rows []aggRow) any {
+		rows = present(rows)
+		if len(rows) == 0 {
+			return nil
+		}
+		slices.SortFunc(rows, func(x, y aggRow) int { return compareAny(x.args[0], y.args[0]) })
+		return rows[place(len(rows))-1].args[0]
 	}
 }
 

@@ -11,18 +11,54 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 )
 
-// percentileForms are the overloads of percentile and percentile_disc beside the one of
-// numbers and one share: times, and several shares at once.
-func percentileForms(discrete bool) []AggregateOverload {
-	values := timeArg
-	if discrete {
-		values = dayOrTimeArg
-	}
+// percentileForms are the overloads of percentile beside the one of numbers and one
+// share: times, and several shares at once.
+func percentileForms() []AggregateOverload {
 	return []AggregateOverload{
-		{Args: []Matcher{values, doubleArg}, Result: firstArgType, New: newPercentiles(discrete, false)},
-		{Args: []Matcher{doubleArg, sharesArg}, Result: listOfFirst, New: newPercentiles(discrete, true)},
-		{Args: []Matcher{values, sharesArg}, Result: listOfFirst, New: newPercentiles(discrete, true)},
+		{Args: []Matcher{timeArg, doubleArg}, Constant: oneShare, Result: firstArgType, New: newPercentiles(false, false)},
+		{Args: []Matcher{doubleArg, sharesArg}, Constant: severalShares, Result: listOfFirst, New: newPercentiles(false, true)},
+		{Args: []Matcher{timeArg, sharesArg}, Constant: severalShares, Result: listOfFirst, New: newPercentiles(false, true)},
 	}
+}
+
+// discretePercentileForms are those of percentile_disc, whose result is one of the values,
+// as it is.
+func discretePercentileForms() []AggregateOverload {
+	list := []AggregateOverload{}
+	for _, values := range []struct {
+		arg Matcher
+		new func(list bool) newAccumulator
+	}{
+		{wordArg, func(list bool) newAccumulator { return newPercentiles(true, list) }},
+		{decimalArg, newDecimalPercentiles},
+	} {
+		list = append(list,
+			AggregateOverload{Args: []Matcher{values.arg, doubleArg}, Constant: oneShare, Result: firstArgType, New: values.new(false)},
+			AggregateOverload{Args: []Matcher{values.arg, sharesArg}, Constant: severalShares, Result: listOfFirst, New: values.new(true)})
+	}
+	return list
+}
+
+// What may stand for a share.
+var (
+	oneShare = &ConstantArg{"the share must be a constant from 0 to 1", func(v arrow.Array) bool {
+		return isShare(v.(*array.Float64), 0)
+	}}
+	severalShares = &ConstantArg{"the shares must be an array of constants from 0 to 1", func(v arrow.Array) bool {
+		l := v.(*array.List)
+		elems := l.ListValues().(*array.Float64)
+		from, to := l.ValueOffsets(0)
+		for j := from; j < to; j++ {
+			if !isShare(elems, int(j)) {
+				return false
+			}
+		}
+		return l.IsValid(0)
+	}}
+)
+
+func isShare(a *array.Float64, i int) bool {
+	return a.IsValid(i) && a.Value(i) >= 0 && a.Value(i) <= 1
 }
 
 // timeArg takes times that can be divided: a DATE as the TIMESTAMP it begins at.
@@ -33,8 +69,12 @@ var timeArg = aggArg{"TIMESTAMP", func(a arrow.DataType) (arrow.DataType, int, b
 	return a, 0, columnar.IsTemporal(a)
 }}
 
-var dayOrTimeArg = aggArg{"DATE, TIME or TIMESTAMP", func(a arrow.DataType) (arrow.DataType, int, bool) {
-	return a, 0, columnar.IsTemporal(a)
+// wordArg takes what has order words as it is.
+var wordArg = aggArg{"DOUBLE, BIGINT, DATE, TIME or TIMESTAMP", func(a arrow.DataType) (arrow.DataType, int, bool) {
+	if a.ID() == arrow.NULL {
+		return columnar.Float64, 1, true
+	}
+	return a, 0, columnar.IsInteger(a) || columnar.IsFloat(a) || columnar.IsTemporal(a)
 }}
 
 var sharesArg = aggArg{"ARRAY of DOUBLE", func(a arrow.DataType) (arrow.DataType, int, bool) {
@@ -42,27 +82,103 @@ var sharesArg = aggArg{"ARRAY of DOUBLE", func(a arrow.DataType) (arrow.DataType
 	return columnar.ListOf(columnar.Float64), 1, ok && columnar.IsNumeric(l.Elem())
 }}
 
-func newPercentiles(discrete, list bool) newAccumulator {
-	return func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
-		shares := columnar.Float64
-		if list {
-			shares = columnar.ListOf(columnar.Float64)
+// shares are those that a percentile is asked for: one, or a list.
+type shares struct {
+	list  bool
+	known bool
+	of    []float64
+}
+
+// newShares is the middle, until others are known.
+func newShares(list bool) shares { return shares{list: list, of: []float64{0.5}} }
+
+// dataType is that of the argument.
+func (s *shares) dataType() arrow.DataType {
+	if s.list {
+		return columnar.ListOf(columnar.Float64)
+	}
+	return columnar.Float64
+}
+
+// take is the value of the argument, which is the same for all rows; null in the state of
+// groups that saw none.
+func (s *shares) take(p arrow.Array) {
+	for i := 0; i < p.Len() && !s.known; i++ {
+		if p.IsNull(i) {
+			continue
 		}
-		return &percentiles{
-			quantile: *newQuantile(mem, nil), words: orderWords{dt: args[0]}, discrete: discrete, list: list, shares: []float64{0.5},
-			fields: []arrow.Field{stateField("values", columnar.ListOf(args[0])), stateField("percentile", shares)},
-		}, nil
+		s.known = true
+		if !s.list {
+			s.of = []float64{p.(*array.Float64).Value(i)}
+			continue
+		}
+		l := p.(*array.List)
+		from, to := l.ValueOffsets(i)
+		s.of = slices.Clone(fixedOf[float64](l.ListValues())[from:to])
 	}
 }
 
-// percentiles is a quantile of values of any type that has order words, and of several
-// shares if list is set; a group without values then has no array.
+// column is the state column of the argument, null before it is known.
+func (s *shares) column(mem memory.Allocator, n int) arrow.Array {
+	of, lengths := s.of, slices.Repeat([]int{len(s.of)}, n)
+	if s.list && !s.known {
+		of, lengths = nil, slices.Repeat([]int{-1}, n)
+	}
+	p := newOut[float64](mem, columnar.Float64, n*len(of))
+	for i := range p.values {
+		if p.values[i] = of[i%len(of)]; !s.known {
+			p.null(i)
+		}
+	}
+	if !s.list {
+		return p.array()
+	}
+	elems := p.array()
+	defer elems.Release()
+	return listColumn(mem, elems, lengths)
+}
+
+// results is what was found for the groups that are not empty, in lists of their own if
+// several shares are asked for; an empty group then has no list.
+func (s *shares) results(mem memory.Allocator, found arrow.Array, empty []bool) arrow.Array {
+	if !s.list {
+		return found
+	}
+	defer found.Release()
+	lengths := make([]int, len(empty))
+	for i := range lengths {
+		if lengths[i] = len(s.of); empty[i] {
+			lengths[i] = -1
+		}
+	}
+	return listColumn(mem, found, lengths)
+}
+
+// discretePlace is where, of n values in order, the least is that a share of them does not
+// exceed. A share counts as it is written: 0.55 of 100 is 55, though the product is not.
+func discretePlace(n int, share float64) int {
+	at := share * float64(n)
+	if whole := math.Round(at); math.Abs(at-whole) < 1e-15*float64(n) {
+		at = whole
+	}
+	return max(0, int(math.Ceil(at))-1)
+}
+
+func newPercentiles(discrete, list bool) newAccumulator {
+	return func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
+		a := &percentiles{quantile: *newQuantile(mem, nil), words: orderWords{dt: args[0]}, discrete: discrete, shares: newShares(list)}
+		a.fields = []arrow.Field{stateField("values", columnar.ListOf(args[0])), stateField("percentile", a.shares.dataType())}
+		return a, nil
+	}
+}
+
+// percentiles is a quantile of values of any type that has order words, at one share or at
+// several.
 type percentiles struct {
 	quantile
 	words    orderWords
 	discrete bool
-	list     bool
-	shares   []float64
+	shares   shares
 	fields   []arrow.Field
 }
 
@@ -71,7 +187,7 @@ func (a *percentiles) Bytes() int64          { return a.quantile.Bytes() + bytes
 
 func (a *percentiles) Update(groups []uint32, args []columnar.Datum) error {
 	if len(args) > 1 {
-		a.takeShares(args[1].Array())
+		a.shares.take(args[1].Array())
 	}
 	words, valid, none := a.words.load(args[0], len(groups))
 	if none {
@@ -97,32 +213,6 @@ func (a *percentiles) push(g uint32, word int64) error {
 	return nil
 }
 
-// takeShares takes the shares from the first row that has some.
-func (a *percentiles) takeShares(p arrow.Array) {
-	for i := 0; i < p.Len() && !a.known; i++ {
-		if p.IsNull(i) {
-			continue
-		}
-		a.known = true
-		one, ok := p.(*array.Float64)
-		if ok {
-			a.shares = []float64{one.Value(i)}
-			continue
-		}
-		l := p.(*array.List)
-		from, to := l.ValueOffsets(i)
-		elems := l.ListValues().(*array.Float64)
-		a.shares = make([]float64, 0, to-from)
-		for j := int(from); j < int(to); j++ {
-			if elems.IsNull(j) {
-				a.shares = append(a.shares, math.NaN())
-			} else {
-				a.shares = append(a.shares, elems.Value(j))
-			}
-		}
-	}
-}
-
 func (a *percentiles) Merge(groups []uint32, state []arrow.Array) error {
 	if err := checkState(a.fields, state, len(groups)); err != nil {
 		return err
@@ -144,15 +234,15 @@ func (a *percentiles) Merge(groups []uint32, state []arrow.Array) error {
 			}
 		}
 	}
-	a.takeShares(state[1])
+	a.shares.take(state[1])
 	return nil
 }
 
 // Absorb copies the lists of another.
 func (a *percentiles) Absorb(groups []uint32, other Accumulator, from []uint32) error {
 	o := other.(*percentiles)
-	if !a.known {
-		a.known, a.shares = o.known, o.shares
+	if !a.shares.known {
+		a.shares = o.shares
 	}
 	return a.quantile.Absorb(groups, &o.quantile, from)
 }
@@ -175,74 +265,44 @@ func (a *percentiles) State(groups []uint32) ([]arrow.Array, error) {
 	}
 	values := a.words.column(a.mem, len(all), func(i int) (int64, bool) { return all[i], true })
 	defer values.Release()
-	return []arrow.Array{listColumn(a.mem, values, lengths), a.sharesColumn(len(groups))}, nil
-}
-
-// sharesColumn is the state column of the shares, null before they are known.
-func (a *percentiles) sharesColumn(n int) arrow.Array {
-	shares := a.shares
-	lengths := slices.Repeat([]int{len(shares)}, n)
-	if a.list && !a.known {
-		shares, lengths = nil, slices.Repeat([]int{-1}, n)
-	}
-	p := newOut[float64](a.mem, columnar.Float64, n*len(shares))
-	for i := range p.values {
-		if p.values[i] = shares[i%len(shares)]; !a.known {
-			p.null(i)
-		}
-	}
-	if !a.list {
-		return p.array()
-	}
-	elems := p.array()
-	defer elems.Release()
-	return listColumn(a.mem, elems, lengths)
+	return []arrow.Array{listColumn(a.mem, values, lengths), a.shares.column(a.mem, len(groups))}, nil
 }
 
 func (a *percentiles) Result(groups []uint32) (arrow.Array, error) {
 	var sorted, found []int64
-	var known []bool
-	lengths := make([]int, len(groups))
+	empty := make([]bool, len(groups))
 	for i, g := range groups {
 		sorted = sorted[:0]
 		a.each(g, func(from, to uint32) { sorted = append(sorted, a.quantile.words(from, to)...) })
-		if lengths[i] = len(a.shares); a.list && len(sorted) == 0 {
-			lengths[i] = -1
-			continue
-		}
 		slices.Sort(sorted)
-		for _, share := range a.shares {
-			word, ok := a.at(sorted, share)
-			found, known = append(found, word), append(known, ok)
+		if empty[i] = len(sorted) == 0; !empty[i] {
+			for _, share := range a.shares.of {
+				found = append(found, a.at(sorted, share))
+			}
+		} else if !a.shares.list {
+			found = append(found, 0)
 		}
 	}
-	values := a.words.column(a.mem, len(found), func(i int) (int64, bool) { return found[i], known[i] })
-	if !a.list {
-		return values, nil
-	}
-	defer values.Release()
-	return listColumn(a.mem, values, lengths), nil
+	values := a.words.column(a.mem, len(found), func(i int) (int64, bool) { return found[i], a.shares.list || !empty[i] })
+	return a.shares.results(a.mem, values, empty), nil
 }
 
 // at is the value at a share of the way through sorted words.
-func (a *percentiles) at(sorted []int64, share float64) (word int64, ok bool) {
-	if len(sorted) == 0 || !(share >= 0 && share <= 1) {
-		return 0, false
-	}
+func (a *percentiles) at(sorted []int64, share float64) int64 {
 	if a.discrete {
-		return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)], true
+		return sorted[discretePlace(len(sorted), share)]
 	}
 	at := share * float64(len(sorted)-1)
 	low := int(at)
 	part := at - float64(low)
 	if part == 0 {
-		return sorted[low], true
+		return sorted[low]
 	}
 	if columnar.IsFloat(a.words.dt) {
 		from := wordFloat(sorted[low])
-		return floatWord(from + (wordFloat(sorted[low+1])-from)*part), true
+		return floatWord(from + (wordFloat(sorted[low+1])-from)*part)
 	}
-	return sorted[low] + int64(math.Round(float64(sorted[low+1]-sorted[low])*part)), true
+	return sorted[low] + int64(math.Round(float64(sorted[low+1]-sorted[low])*part))
 }
 
 var _ Absorber = (*percentiles)(nil)

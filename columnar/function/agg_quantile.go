@@ -33,44 +33,50 @@ func percentileAggregate() *Aggregate {
 		Doc:     "The exact percentile of the values, the second argument (a constant from 0 to 1, or an array of such), with linear interpolation; nulls aside. Of dates it is a TIMESTAMP.",
 		Example: "SELECT percentile(x, 0.25) FROM (VALUES (0), (10)) AS t(x) = 2.5",
 		Overloads: append([]AggregateOverload{{
-			Args:   []Matcher{doubleArg, doubleArg},
-			Result: resultType(columnar.Float64),
+			Args:     []Matcher{doubleArg, doubleArg},
+			Constant: oneShare,
+			Result:   resultType(columnar.Float64),
 			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
 				return newQuantile(mem, nil), nil
 			},
-		}}, percentileForms(false)...),
+		}}, percentileForms()...),
 	}
 }
 
 // discretePercentileAggregate gives a value that is there.
 func discretePercentileAggregate() *Aggregate {
-	f := pickedAggregate("percentile_disc", "The least value that a share of the values, the second argument (a constant from 0 to 1, or an array of such), does not exceed; nulls aside.",
-		"SELECT percentile_disc(x, 0.5) FROM (VALUES (1), (NULL), (10), (3), (4)) AS t(x) = 3.0", []Matcher{doubleArg, doubleArg}, func(v []float64, p float64) float64 {
-			return v[max(0, int(math.Ceil(p*float64(len(v))))-1)]
-		}, "quantile_disc", "quantile")
-	f.Overloads = append(f.Overloads, percentileForms(true)...)
-	return f
+	return &Aggregate{
+		Name:      "percentile_disc",
+		Aliases:   []string{"quantile_disc", "quantile"},
+		Doc:       "The least value that a share of the values, the second argument (a constant from 0 to 1, or an array of such), does not exceed, in the type of the values; nulls aside.",
+		Example:   "SELECT percentile_disc(x, 0.5) FROM (VALUES (1), (NULL), (10), (3), (4)) AS t(x) = 3",
+		Overloads: discretePercentileForms(),
+	}
 }
 
 func medianDeviationAggregate() *Aggregate {
-	return pickedAggregate("mad", "The median of the distances of the values from their median; nulls aside.",
-		"SELECT mad(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 2.0", []Matcher{doubleArg}, func(v []float64, _ float64) float64 {
-			middle := interpolated(v, 0.5)
-			distances := make([]int64, len(v))
-			for i, x := range v {
-				distances[i] = floatWord(math.Abs(x - middle))
-			}
-			return quantileOf(distances, 0.5)
-		})
+	return &Aggregate{
+		Name:    "mad",
+		Doc:     "The median of the distances of the values from their median; nulls aside.",
+		Example: "SELECT mad(x) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 2.0",
+		Overloads: []AggregateOverload{{
+			Args:   []Matcher{doubleArg},
+			Result: resultType(columnar.Float64),
+			New: func(mem memory.Allocator, _ []arrow.DataType) (Accumulator, error) {
+				return newQuantile(mem, medianDeviation), nil
+			},
+		}},
+	}
 }
 
-func pickedAggregate(name, doc, example string, args []Matcher, pick func([]float64, float64) float64, aliases ...string) *Aggregate {
-	return &Aggregate{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []AggregateOverload{{
-		Args: args, Result: resultType(columnar.Float64),
-		New: func(mem memory.Allocator, _ []arrow.DataType) (Accumulator, error) {
-			return newQuantile(mem, pick), nil
-		},
-	}}}
+// medianDeviation is that of sorted values.
+func medianDeviation(sorted []float64) float64 {
+	middle := interpolated(sorted, 0.5)
+	distances := make([]int64, len(sorted))
+	for i, x := range sorted {
+		distances[i] = floatWord(math.Abs(x - middle))
+	}
+	return quantileOf(distances, 0.5)
 }
 
 // quantile keeps all values of every group as order words (floatWord), in lists of
@@ -83,11 +89,11 @@ type quantile struct {
 	known    bool // param was seen
 	// pick is the value of a group whose values are in ascending order; nil is linear
 	// interpolation at param.
-	pick    func(sorted []float64, param float64) float64
+	pick    func(sorted []float64) float64
 	scratch []float64
 }
 
-func newQuantile(mem memory.Allocator, pick func([]float64, float64) float64) *quantile {
+func newQuantile(mem memory.Allocator, pick func([]float64) float64) *quantile {
 	return &quantile{mem: mem, param: 0.5, pick: pick}
 }
 
@@ -266,7 +272,7 @@ func (a *quantile) Result(groups []uint32) (arrow.Array, error) {
 		w = w[:0]
 		a.each(g, func(from, to uint32) { w = append(w, a.words(from, to)...) })
 		switch {
-		case len(w) == 0 || a.param < 0 || a.param > 1 || a.param != a.param:
+		case len(w) == 0:
 			o.null(i)
 		case a.pick == nil:
 			o.values[i] = quantileOf(w, a.param)
@@ -276,7 +282,7 @@ func (a *quantile) Result(groups []uint32) (arrow.Array, error) {
 			for _, word := range w {
 				v = append(v, wordFloat(word))
 			}
-			o.values[i] = a.pick(v, a.param)
+			o.values[i] = a.pick(v)
 		}
 	}
 	return o.array(), nil

@@ -375,15 +375,12 @@ func approxQuantileAggregate() *Aggregate {
 		Doc:     "About the value that a share of the values, the second argument (a constant from 0 to 1), lies below, nulls aside: within half a per cent of a value at that place, by a DDSketch.",
 		Example: "SELECT round(approx_quantile(x, 0.5)) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 3.0",
 		Overloads: []AggregateOverload{{
-			Args: []Matcher{doubleArg, doubleArg}, Result: resultType(columnar.Float64),
+			Args: []Matcher{doubleArg, doubleArg}, Constant: oneShare, Result: resultType(columnar.Float64),
 			New: func(mem memory.Allocator, _ []arrow.DataType) (Accumulator, error) {
 				return &sketches[*quantileSketch]{
 					mem: mem, fields: []arrow.Field{stateField("values", columnar.Binary), stateField("share", columnar.Float64)}, out: columnar.Float64,
 					empty: newQuantileSketch, update: addQuantile, parameter: 0.5,
 					result: func(a *sketches[*quantileSketch], q *quantileSketch) (any, bool) {
-						if !(a.parameter >= 0 && a.parameter <= 1) {
-							return nil, false
-						}
 						v, err := q.at(a.parameter)
 						return v, err == nil
 					},

@@ -27,7 +27,9 @@ func scalars() []*Scalar {
 		conditionalScalars(), textScalars(), patternScalars(), encodingScalars(),
 		timeScalars(), windowScalars(), nestedScalars(), jsonScalars(),
 		integerScalars(), doubleScalars(), similarityScalars(), wordScalars(), urlScalars(),
-		calendarScalars(), listScalars(), mapScalars(), jsonPathScalars(),
+		calendarScalars(), listScalars(), listSumScalars(), mapScalars(), jsonPathScalars(),
 		listPartScalars(), jsonMakeScalars(),
+		charsetScalars(), assertionScalars(), intervalPartScalars(), pathScalars(), listZipScalars(),
+		[]*Scalar{hashScalar(), formatBracesScalar(), toCharScalar(), regexpSubstrScalar(), shiftUnsignedScalar()},
 	)
 }

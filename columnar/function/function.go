@@ -1,6 +1,7 @@
 package function
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,7 +26,7 @@ type Env struct {
 	Location *time.Location // session time zone; nil is UTC
 	Seed     uint64         // of this batch; the same when it is computed again; advanced by nobody
 	Salt     uint64         // of this call, for random functions that are given no seed of their own
-	Expr     string         // SQL text of the expression, for error messages
+	Expr     fmt.Stringer   // prints as the SQL text of the expression, for error messages; nil: unknown
 }
 
 // Zone is the session time zone.
@@ -99,6 +100,8 @@ type Aggregate struct {
 type AggregateOverload struct {
 	Args     []Matcher
 	Variadic bool
+	// Constant is what the second argument must be; nil if it may be anything.
+	Constant *ConstantArg
 	Result   func(args []arrow.DataType) (arrow.DataType, error)
 	// Ordered accumulators depend on the order of rows: Update and Merge are given
 	// one more argument at the end, the rows' ordinals (int64, not null), and their
@@ -108,6 +111,13 @@ type AggregateOverload struct {
 	IgnoresDistinct bool
 	// New makes an accumulator for arguments of the given types, without groups.
 	New func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error)
+}
+
+// ConstantArg is an argument that must be the same for all rows: Rule says what it must
+// be, for errors, and Allows whether a value, a column of one row, is.
+type ConstantArg struct {
+	Rule   string
+	Allows func(value arrow.Array) bool
 }
 
 // Accumulator holds one aggregate's state for all groups, indexed by group id. It

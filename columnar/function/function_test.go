@@ -420,7 +420,7 @@ func TestArithmetic(t *testing.T) {
 		{"ceil(-1.5)", "-1"}, {"floor(-1.5)", "-2"}, {"ceil(1.01)", "2"}, {"truncate(-1.99)", "-1"}, {"floor(1.29e0, 1)", "1.2"},
 		{"round(2147483647, -1)", "error: overflows INTEGER"},
 		{"ln(0)", "NULL"}, {"log(10, 100)", "2"}, {"sqrt(-1)", "NaN"},
-		{"1 << 63", "-9223372036854775808"}, {"1 << 64", "0"}, {"-1 >> 70", "-1"},
+		{"-1 >> 70", "-1"},
 		{"xor(true, false)", "true"}, {"xor(true, NULL)", "NULL"},
 		{"pow(2, 0.5e0)", "1.4142135623730951"},
 	}.run(t, "")
@@ -514,7 +514,7 @@ func TestZone(t *testing.T) {
 		{"CAST('2024-10-27 02:30:00' AS TIMESTAMP) = to_timestamp('2024-10-27T00:30:00Z')", "true"}, // exists twice
 		{"to_timestamp('2024-03-30T12:00:00Z') + INTERVAL '1 day' = to_timestamp('2024-03-31T11:00:00Z')", "true"},
 		{"to_timestamp('2024-03-30T12:00:00Z') + INTERVAL '24 hours' = to_timestamp('2024-03-31T12:00:00Z')", "true"},
-		{"CAST(to_timestamp('2024-06-30T22:30:00.5Z') AS VARCHAR)", "2024-07-01 00:30:00.500000"},
+		{"CAST(to_timestamp('2024-06-30T22:30:00.5Z') AS VARCHAR)", "2024-07-01 00:30:00.5"},
 		{"strftime(to_timestamp('2024-06-30T22:30:00Z'), '%H:%M %z %Z')", "00:30 +02:00 CEST"},
 	}.run(t, "Europe/Berlin")
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidemill/tidemill/columnar"
 )
 
-// Registry maps names to functions. It is filled once and then only read, by any
-// number of goroutines.
+// Registry maps names to functions. It is safe for concurrent use.
 type Registry struct {
+	mu         sync.RWMutex
 	scalars    map[string]*Scalar
 	aggregates map[string]*Aggregate
 }
@@ -22,6 +23,8 @@ func NewRegistry() *Registry {
 
 // AddScalar registers f under its name and aliases; a name already taken is an error.
 func (r *Registry) AddScalar(f *Scalar) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, name := range append([]string{f.Name}, f.Aliases...) {
 		key := strings.ToLower(name)
 		if r.taken(key) {
@@ -34,6 +37,8 @@ func (r *Registry) AddScalar(f *Scalar) error {
 
 // AddAggregate registers f under its name and aliases; a name already taken is an error.
 func (r *Registry) AddAggregate(f *Aggregate) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, name := range append([]string{f.Name}, f.Aliases...) {
 		key := strings.ToLower(name)
 		if r.taken(key) {
@@ -48,18 +53,24 @@ func (r *Registry) taken(key string) bool { return r.scalars[key] != nil || r.ag
 
 // Scalar finds a scalar function by name or alias.
 func (r *Registry) Scalar(name string) (*Scalar, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	f, ok := r.scalars[strings.ToLower(name)]
 	return f, ok
 }
 
 // Aggregate finds an aggregate function by name or alias.
 func (r *Registry) Aggregate(name string) (*Aggregate, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	f, ok := r.aggregates[strings.ToLower(name)]
 	return f, ok
 }
 
 // Clone returns a copy to which a session's own functions can be added.
 func (r *Registry) Clone() *Registry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	c := NewRegistry()
 	for k, v := range r.scalars {
 		c.scalars[k] = v
@@ -72,6 +83,8 @@ func (r *Registry) Clone() *Registry {
 
 // Names lists all names and aliases, sorted.
 func (r *Registry) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	var names []string
 	for k := range r.scalars {
 		names = append(names, k)

@@ -20,7 +20,7 @@ func calendarScalars() []*Scalar {
 		partScalar("millennium", "millennium(make_date(2024, 5, 6)) = 3", kernel.Millennium, nil),
 		partScalar("millisecond", "millisecond(make_timestamp(2024, 5, 6, 7, 8, 9.5)) = 9500", kernel.Millisecond, nil),
 		partScalar("microsecond", "microsecond(make_timestamp(2024, 5, 6, 7, 8, 9.5)) = 9500000", kernel.Microsecond, nil),
-		onDays("weekday", "The day of the week from 0, Monday, to 6.", "weekday(make_date(2024, 5, 5)) = 6", func(day int64) int32 { return int32(columnar.FloorMod(day+3, 7)) }),
+		onDays("weekday", "The day of the week of a date or time from 0, Monday, to 6, Sunday, as in Spark; dayofweek counts from 1, Sunday, and isodow from 1, Monday. The part weekday of extract is dayofweek.", "weekday(make_date(2024, 5, 5)) = 6", func(day int64) int32 { return int32(columnar.FloorMod(day+3, 7)) }),
 		onDays("yearweek", "The year and the number of the ISO week as one number.", "yearweek(make_date(2024, 5, 6)) = 202419", func(day int64) int32 {
 			y, w := time.Unix(day*86400, 0).UTC().ISOWeek()
 			return int32(y*100 + w)
@@ -71,8 +71,8 @@ func calendarScalars() []*Scalar {
 			})
 		}),
 		currentZoneScalar(),
-		tryTimeScalar("try_to_timestamp", "Like to_timestamp of a text, but null where that is an error.", "try_to_timestamp('no time') = NULL", columnar.Timestamp, "try_strptime"),
-		tryTimeScalar("try_to_date", "Like to_date of a text, but null where that is an error.", "try_to_date('2024-02-30') = NULL", columnar.Date),
+		tryTimeScalar("try_to_timestamp", "Like to_timestamp of a text, but null where the text does not read.", "try_to_timestamp('no time') = NULL", columnar.Timestamp, "try_strptime"),
+		tryTimeScalar("try_to_date", "Like to_date of a text, but null where the text does not read.", "try_to_date('2024-02-30') = NULL", columnar.Date),
 	}
 	for _, unit := range []string{"year", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"} {
 		list = append(list, intervalOf(unit))
@@ -184,27 +184,38 @@ func tryTimeScalar(name, doc, example string, out arrow.DataType, aliases ...str
 			return Cast(env, args[0], out, true, rows, active)
 		}, nil
 	}}
-	pattern := Overload{Args: []Matcher{varchar, varchar}, Result: always(out), Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-		source, err := patternOf(constants, 1)
+	pattern := Overload{Args: []Matcher{varchar, varchar}, Result: always(out), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+		source, err := patternOf(constants, 1, compileParsed)
 		if err != nil {
 			return nil, err
 		}
 		return onRows(out, func(c *call) (arrow.Array, error) {
 			in, of := kernel.TextsOf(c.args[0]), source(c)
+			var bad error // a format that is none
 			read := func(i int) (int64, bool) {
 				p, err := of(i)
 				if err != nil {
+					if bad == nil && c.active.Get(i) {
+						bad = err
+					}
 					return 0, false
 				}
 				return p.parse(string(in.At(i)), c.env.Location)
 			}
+			var a arrow.Array
 			if out.ID() == arrow.TIMESTAMP {
-				return nullableRows(c, read)
+				a, _ = nullableRows(c, read)
+			} else {
+				a, _ = nullableRows(c, func(i int) (int32, bool) {
+					us, ok := read(i)
+					return int32(columnar.FloorDiv(columnar.ToLocal(us, c.env.Location), columnar.MicrosPerDay)), ok
+				})
 			}
-			return nullableRows(c, func(i int) (int32, bool) {
-				us, ok := read(i)
-				return int32(columnar.FloorDiv(columnar.ToLocal(us, c.env.Location), columnar.MicrosPerDay)), ok
-			})
+			if bad != nil {
+				a.Release()
+				return nil, bad
+			}
+			return a, nil
 		}), nil
 	}}
 	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{iso, pattern}}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -52,10 +51,6 @@ func hasOtherKeys(dt arrow.DataType) bool {
 }
 
 func fromJSON(c *call) (arrow.Array, error) {
-	failFast, err := c.failsFast()
-	if err != nil {
-		return nil, err
-	}
 	b := array.NewBuilder(c.env.Mem, c.out)
 	defer b.Release()
 	b.Reserve(c.rows)
@@ -75,6 +70,10 @@ func fromJSON(c *call) (arrow.Array, error) {
 			misfit = true
 			root.malformed()
 		}
+		failFast, err := c.failsFast(i)
+		if err != nil && c.active.Get(i) {
+			return nil, err
+		}
 		if failFast && misfit && c.active.Get(i) {
 			return nil, fmt.Errorf("%q does not read as %s", text[:min(len(text), 100)], columnar.TypeName(c.out))
 		}
@@ -82,15 +81,15 @@ func fromJSON(c *call) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
-// failsFast reads the mode, the third argument of from_json.
-func (c *call) failsFast() (bool, error) {
-	if len(c.args) < 3 || c.rows == 0 || c.isNull(2, 0) {
+// failsFast reads the mode of row i, the third argument of from_json.
+func (c *call) failsFast(i int) (bool, error) {
+	if len(c.args) < 3 || c.isNull(2, i) {
 		return false, nil
 	}
-	switch mode := string(kernel.TextsOf(c.args[2]).At(0)); strings.ToLower(mode) {
-	case "permissive":
+	switch mode := kernel.TextsOf(c.args[2]).At(i); {
+	case bytes.EqualFold(mode, []byte("permissive")):
 		return false, nil
-	case "failfast", "fail":
+	case bytes.EqualFold(mode, []byte("failfast")), bytes.EqualFold(mode, []byte("fail")):
 		return true, nil
 	default:
 		return false, fmt.Errorf("%q is no mode; there are 'permissive' and 'failfast'", mode)

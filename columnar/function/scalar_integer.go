@@ -53,7 +53,7 @@ func integerScalars() []*Scalar {
 				return v, nil
 			})
 		}),
-		define("bit_count", "How many bits of an integer are set.", "bit_count(7) = 3", []Matcher{bigint}, columnar.Int32, func(c *call) (arrow.Array, error) {
+		define("bit_count", "How many bits of an integer are set; of a negative one in 64 bits, whatever its type.", "bit_count(7) = 3", []Matcher{bigint}, columnar.Int32, func(c *call) (arrow.Array, error) {
 			in := numbersOf[int64](c.args[0])
 			return fixedRows(c, func(i int) int32 { return int32(bits.OnesCount64(uint64(in.at(i)))) })
 		}),
@@ -141,7 +141,7 @@ func appendInBase(dst []byte, s string, from, to int64) ([]byte, bool) {
 }
 
 func widthBucketScalar() *Scalar {
-	return define("width_bucket", "The number of the bucket, of so many of equal width between two bounds, that a value lies in: 0 below, one more than there are above.", "width_bucket(5.3, 0, 10, 5) = 3", []Matcher{double, double, double, bigint}, columnar.Int64, func(c *call) (arrow.Array, error) {
+	return define("width_bucket", "The number of the bucket, of so many of equal width between two bounds, that a value lies in: 0 below, one more than there are above; null where there are no buckets (a number below 1, or bounds that are equal or not finite).", "width_bucket(5.3, 0, 10, 5) = 3", []Matcher{double, double, double, bigint}, columnar.Int64, func(c *call) (arrow.Array, error) {
 		v, low, high, n := numbersOf[float64](c.args[0]), numbersOf[float64](c.args[1]), numbersOf[float64](c.args[2]), numbersOf[int64](c.args[3])
 		return nullableRows(c, func(i int) (int64, bool) {
 			x, a, b, k := v.at(i), low.at(i), high.at(i), n.at(i)

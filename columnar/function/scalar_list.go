@@ -40,8 +40,6 @@ func listScalars() []*Scalar {
 		twoLists("array_intersect", "The different elements of an array that are in another.", "array_intersect(array(1, 2), array(2, 3)) = [2]", func(inLeft, inRight, isLeft bool) bool { return isLeft && inRight }, "list_intersect"),
 		twoLists("array_except", "The different elements of an array that are not in another.", "array_except(array(1, 2), array(2, 3)) = [1]", func(inLeft, inRight, isLeft bool) bool { return isLeft && !inRight }),
 		arraysOverlapScalar(),
-		arraySumScalar(),
-		listNumber("array_avg", "The mean of the elements of an array of numbers; nulls are passed over, null if there are none.", "array_avg(array(1, 2, 6)) = 3", func(sum float64, n int) float64 { return sum / float64(n) }, "list_avg"),
 	}
 }
 
@@ -134,7 +132,7 @@ func arrayRepeatScalar() *Scalar {
 				whole := *c
 				whole.args = c.args[1:]
 				return whole.lists([]kernel.Lists{{Child: c.args[0].Array()}}, func(i int, add func(k, j int)) {
-					for n := min(times.at(i), maxElements); n > 0; n-- {
+					for n := times.at(i); n > 0 && c.active.Get(i); n-- {
 						add(0, c.place(0, i))
 					}
 				})
@@ -346,66 +344,4 @@ func overlap(a, b kernel.Lists, i int) (common, open bool) {
 		}
 	}
 	return false, from < to && first < end && (anyNull(a.Child, first, end) || anyNull(b.Child, from, to))
-}
-
-// arraySumScalar sums integers exactly, other numbers as doubles.
-func arraySumScalar() *Scalar {
-	whole := matcher{"ARRAY of BIGINT", func(a arrow.DataType) (arrow.DataType, int, bool) {
-		l, ok := a.(*arrow.ListType)
-		return columnar.ListOf(columnar.Int64), 0, ok && columnar.IsInteger(l.Elem())
-	}}
-	f := listNumber("array_sum", "The sum of the elements of an array of numbers, a BIGINT of integers; nulls are passed over, null if there are none.", "array_sum(array(1, 2, 3)) = 6", func(sum float64, n int) float64 { return sum }, "list_sum")
-	o := overload([]Matcher{whole}, columnar.Int64, func(c *call) (arrow.Array, error) {
-		l := kernel.ListsOf(c.args[0])
-		values := kernel.Values[int64](l.Child)
-		overflow := false
-		a, err := nullableRows(c, func(i int) (sum int64, known bool) {
-			from, to := l.At(i)
-			for j := from; j < to; j++ {
-				if l.Child.IsNull(j) {
-					continue
-				}
-				s := sum + values[j]
-				overflow = overflow || (s^sum)&(s^values[j]) < 0 && c.active.Get(i)
-				sum, known = s, true
-			}
-			return sum, known
-		})
-		if overflow {
-			a.Release()
-			return nil, explain(c.env, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: "array_sum overflows BIGINT"}, "")
-		}
-		return a, err
-	})
-	o.Fallible = true
-	f.Overloads = append([]Overload{o}, f.Overloads...)
-	return f
-}
-
-// listNumber is a DOUBLE for the numbers of an array.
-func listNumber(name, doc, example string, f func(sum float64, n int) float64, aliases ...string) *Scalar {
-	numbers := matcher{"ARRAY of DOUBLE", func(a arrow.DataType) (arrow.DataType, int, bool) {
-		l, ok := a.(*arrow.ListType)
-		if a.ID() == arrow.NULL {
-			return columnar.ListOf(columnar.Float64), 1, true
-		}
-		if !ok || !columnar.IsNumeric(l.Elem()) && l.Elem().ID() != arrow.NULL {
-			return nil, 0, false
-		}
-		return columnar.ListOf(columnar.Float64), 1, true
-	}}
-	return define(name, doc, example, []Matcher{numbers}, columnar.Float64, func(c *call) (arrow.Array, error) {
-		l := kernel.ListsOf(c.args[0])
-		values := kernel.Values[float64](l.Child)
-		return nullableRows(c, func(i int) (float64, bool) {
-			from, to := l.At(i)
-			sum, n := 0.0, 0
-			for j := from; j < to; j++ {
-				if !l.Child.IsNull(j) {
-					sum, n = sum+values[j], n+1
-				}
-			}
-			return f(sum, n), n > 0
-		})
-	}, aliases...)
 }

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,10 +33,12 @@ func (c *call) mapRows(keys, items []arrow.Array, fill func(i int, add func(k, k
 		return nil, err
 	}
 	ends[0] = 0
-	for i := range c.rows {
+	good := c.rows // the rows before the first that fails to be filled
+	var failed error
+	for i := 0; i < good; i++ {
 		if isSet(valid, i) && c.active.Get(i) {
-			if err := fill(i, add); err != nil {
-				return fail(err)
+			if failed = fill(i, add); failed != nil {
+				good = i
 			}
 		}
 		ends[i+1] = int32(len(keyRefs))
@@ -44,11 +47,12 @@ func (c *call) mapRows(keys, items []arrow.Array, fill func(i int, add func(k, k
 	if err != nil {
 		return fail(err)
 	}
-	for i := range c.rows {
-		if err := checkKeys(k, int(ends[i]), int(ends[i+1])); err != nil {
-			k.Release()
-			return fail(err)
-		}
+	for i := 0; i < good && err == nil; i++ {
+		err = checkKeys(k, int(ends[i]), int(ends[i+1]))
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		k.Release()
+		return fail(err)
 	}
 	v, err := kernel.Gather(c.env.Mem, items, itemRefs)
 	if err != nil {

@@ -108,8 +108,10 @@ func explainIn(out arrow.DataType, env *Env, err error, try string) error {
 		return err
 	}
 	text := e.Text
-	if env.Expr != "" && !strings.HasSuffix(text, ": "+env.Expr) {
-		text = env.Expr + ": " + text
+	if env.Expr != nil {
+		if of := env.Expr.String(); !strings.HasSuffix(text, ": "+of) {
+			text = of + ": " + text
+		}
 	}
 	switch e.Kind {
 	case kernel.ErrDivideByZero:
@@ -365,7 +367,8 @@ func roundingScalars() []*Scalar {
 	for _, r := range []rounding{
 		{"ceil", "Smallest whole number that is not less; with a second argument, to so many digits after the point.", "ceil(1.2) = 2", []string{"ceiling"}, kernel.Ceil, true},
 		{"floor", "Largest whole number that is not greater; with a second argument, to so many digits after the point.", "floor(-1.2) = -2", nil, kernel.Floor, true},
-		{"round", "Nearest number with so many digits after the point (0 if not given, negative for tens, hundreds …), in the type of the number; half is rounded away from zero.", "round(2.5) = 3", nil, kernel.HalfUp, true},
+		{"round", "Nearest number with so many digits after the point (0 if not given, negative for tens, hundreds …); half is rounded away from zero. The type is that of the number, but that a DECIMAL has no more digits after the point than a constant asks for.", "round(2.5) = 3", nil, kernel.HalfUp, true},
+		{"bround", "Nearest number with so many digits after the point (0 if not given), in the type of the number; half is rounded to the even neighbour.", "bround(2.5) = 2", []string{"round_even", "roundbankers"}, kernel.HalfEven, true},
 		{"truncate", "Number cut to so many digits after the point, 0 if not given.", "truncate(-1.29e0, 1) = -1.2", []string{"trunc"}, kernel.TowardZero, true},
 	} {
 		list = append(list, &Scalar{Name: r.name, Aliases: r.aliases, Doc: r.doc, Example: r.example, Overloads: r.overloads()})
@@ -422,7 +425,7 @@ func (r rounding) kernel(args []arrow.DataType, digits int64) (Kernel, error) {
 	}
 	return onRows(out, func(c *call) (arrow.Array, error) {
 		a, err := kernel.Round(c.env.Mem, c.args[0].Array(), r.way, digits, out, c.mode(false))
-		return a, explain(c.env, err, "")
+		return a, explainIn(out, c.env, err, "")
 	}), nil
 }
 
@@ -458,57 +461,10 @@ func (r rounding) one(c *call, b *columnar.Builder, a arrow.Array, i int, digits
 	defer one.Release()
 	v, err := kernel.Round(c.env.Mem, one, r.way, digits, out, kernel.Mode{})
 	if err != nil {
-		return explain(c.env, err, "")
+		return explainIn(out, c.env, err, "")
 	}
 	defer v.Release()
 	return b.AppendFrom(v, 0)
-}
-
-// bitScalars are the operators on the bits of integers, and the exclusive or.
-func bitScalars() []*Scalar {
-	two := func(name, doc, example string, f func(a, b int64) int64, aliases ...string) *Scalar {
-		return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
-			Args: []Matcher{bigint, bigint}, Result: always(columnar.Int64),
-			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-				return onRows(columnar.Int64, func(c *call) (arrow.Array, error) {
-					a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
-					return fixedRows(c, func(i int) int64 { return f(a.at(i), b.at(i)) })
-				}), nil
-			},
-		}}}
-	}
-	xor := two("xor", "Exclusive or, of two conditions or of the bits of two integers.", "xor(12, 10) = 6", func(a, b int64) int64 { return a ^ b })
-	xor.Overloads = append(xor.Overloads, Overload{
-		Args: []Matcher{boolean, boolean}, Result: always(columnar.Boolean),
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return func(env *Env, args []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				return kernel.Xor(env.Mem, args[0], args[1], rows), nil
-			}, nil
-		},
-	})
-	return []*Scalar{
-		xor,
-		two("&", "Bits set in both integers.", "12 & 10 = 8", func(a, b int64) int64 { return a & b }),
-		two("|", "Bits set in either integer.", "12 | 10 = 14", func(a, b int64) int64 { return a | b }),
-		two("<<", "Bits moved to the left; by 64 and more none remain.", "1 << 4 = 16", shiftLeft, "shiftleft"),
-		two(">>", "Bits moved to the right, keeping the sign.", "-16 >> 2 = -4", func(a, b int64) int64 { return a >> min(uint64(b), 63) }, "shiftright"),
-		{Name: "~", Aliases: []string{"bitwise_not"}, Doc: "Every bit turned over.", Example: "~5 = -6", Overloads: []Overload{{
-			Args: []Matcher{bigint}, Result: always(columnar.Int64),
-			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-				return onRows(columnar.Int64, func(c *call) (arrow.Array, error) {
-					a := numbersOf[int64](c.args[0])
-					return fixedRows(c, func(i int) int64 { return ^a.at(i) })
-				}), nil
-			},
-		}}},
-	}
-}
-
-func shiftLeft(a, b int64) int64 {
-	if uint64(b) > 63 {
-		return 0
-	}
-	return a << b
 }
 
 // scaleInterval is v times n.

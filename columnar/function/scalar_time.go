@@ -194,9 +194,21 @@ func timeScalars() []*Scalar {
 		{"second", "second(make_timestamp(2024, 5, 6, 7, 8, 9.5)) = 9", kernel.Second, nil},
 		{"isoyear", "isoyear(make_date(2024, 12, 31)) = 2025", kernel.ISOYear, nil},
 	} {
-		list = append(list, partScalar(p.name, p.example, p.part, p.aliases))
+		f := partScalar(p.name, p.example, p.part, p.aliases)
+		if doc := partDocs[p.name]; doc != "" {
+			f.Doc = doc
+		}
+		list = append(list, f)
 	}
 	return list
+}
+
+// partDocs are for the parts whose name does not say what they count.
+var partDocs = map[string]string{
+	"week":      "The number of the ISO week of a date or time: weeks begin on Monday, and week 1 has the year's first Thursday. Its year is isoyear.",
+	"dayofweek": "The day of the week of a date or time from 1, Sunday, to 7, Saturday, in the session time zone; isodow counts from 1, Monday, and weekday from 0, Monday.",
+	"isodow":    "The ISO day of the week of a date or time from 1, Monday, to 7, Sunday, in the session time zone.",
+	"isoyear":   "The year that the ISO week of a date or time belongs to, which at the turn of the year may be the one before or after: see week.",
 }
 
 // anyTime takes DATE, TIME and TIMESTAMP as they are.

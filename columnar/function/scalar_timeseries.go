@@ -2,6 +2,7 @@ package function
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -41,6 +42,9 @@ func appendTimes(dst []int64, first, last int64, step arrow.MonthDayNanoInterval
 		}
 		return nil, fmt.Errorf("a sequence by %s never arrives; give the step the sign of the way", columnar.AppendInterval(nil, step))
 	}
+	if surelyTooMany(first, last, step) {
+		return nil, errTooMany("sequence", maxElements+1)
+	}
 	for k, at := int64(1), first; second > first && at <= last || second < first && at >= last; k++ {
 		if dst = append(dst, at); k > maxElements {
 			return nil, errTooMany("sequence", k)
@@ -54,4 +58,12 @@ func appendTimes(dst []int64, first, last int64, step arrow.MonthDayNanoInterval
 		}
 	}
 	return dst, nil
+}
+
+// surelyTooMany says whether steps as long as they can be, a month of 31 days and a day of
+// 25 hours, are still too many.
+func surelyTooMany(first, last int64, step arrow.MonthDayNanoInterval) bool {
+	way := uint64(max(first, last)) - uint64(min(first, last))
+	longest := (math.Abs(float64(step.Months))*31+math.Abs(float64(step.Days)))*25*3600e6 + math.Abs(float64(step.Nanoseconds))/1000
+	return float64(way) > longest*maxElements
 }

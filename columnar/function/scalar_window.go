@@ -45,13 +45,13 @@ func windowScalars() []*Scalar {
 func windowStarts(c *call) (arrow.Array, error) {
 	same := true
 	for _, a := range c.args[1:] {
-		same = same && a.Array().Len() == 1
+		same = same && a.IsConstant()
 	}
 	var n [3]numbers[int64]
 	for k := range n {
 		n[k] = numbersOf[int64](c.args[k+1])
 	}
-	if same {
+	if same && n[0].at(0) > 0 {
 		return kernel.WindowStarts(c.env.Mem, c.args[0], c.rows, n[0].at(0), n[1].at(0), n[2].at(0), c.mode(false))
 	}
 	at := numbersOf[int64](c.args[0])
@@ -60,11 +60,15 @@ func windowStarts(c *call) (arrow.Array, error) {
 		if slide <= 0 {
 			return 0, fmt.Errorf("a window must slide by more than nothing, not by %d microseconds", slide)
 		}
+		by := back * slide
+		if by/slide != back {
+			return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%d windows of %d microseconds overflows TIMESTAMP", back, slide)}
+		}
 		start := kernel.WindowStart(v, slide, n[1].at(i))
-		if by := back * slide; start > v || by/slide != back || (start^by)&(start^(start-by)) < 0 {
+		if start > v || (start^by)&(start^(start-by)) < 0 {
 			return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("the window of %s overflows TIMESTAMP", columnar.AppendTimestamp(nil, v, nil))}
 		}
-		return start - back*slide, nil
+		return start - by, nil
 	})
 }
 
@@ -90,7 +94,7 @@ func timeBucketScalar() *Scalar {
 			})
 		}), nil
 	}
-	return &Scalar{Name: "time_bucket", Doc: "The start of the interval of a given width that a time lies in, counted from 1970, or from an origin.", Example: "time_bucket(make_interval('minute', 15), make_timestamp(2024, 1, 1, 10, 38, 0)) = 2024-01-01 10:30:00", Overloads: []Overload{
+	return &Scalar{Name: "time_bucket", Doc: "The start of the interval of a given width that a time lies in, counted from 1970 in UTC, as windows are, or from an origin; date_trunc goes by the session time zone.", Example: "time_bucket(make_interval('minute', 15), make_timestamp(2024, 1, 1, 10, 38, 0)) = 2024-01-01 10:30:00", Overloads: []Overload{
 		{Args: []Matcher{interval, timestamp}, Result: always(columnar.Timestamp), Fallible: true, Bind: bind},
 		{Args: []Matcher{interval, timestamp, timestamp}, Result: always(columnar.Timestamp), Fallible: true, Bind: bind},
 	}}

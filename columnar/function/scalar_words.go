@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/google/uuid"
@@ -21,12 +20,7 @@ func wordScalars() []*Scalar {
 			word, list := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
 			return fixedRows(c, func(i int) int32 { return findInSet(word.At(i), list.At(i)) })
 		}),
-		define("format_number", "A number with commas between the thousands and so many digits after the point; null for a negative number of digits.", "format_number(12332.1234, 2) = 12,332.12", []Matcher{double, bigint}, columnar.String, func(c *call) (arrow.Array, error) {
-			v, digits := numbersOf[float64](c.args[0]), numbersOf[int64](c.args[1])
-			return c.nullableText(c.rows*16, func(dst []byte, i int) ([]byte, bool) {
-				return appendThousands(dst, v.at(i), digits.at(i)), digits.at(i) >= 0
-			})
-		}),
+		formatNumberScalar(),
 		define("format_bytes", "A number of bytes in units of 1024.", "format_bytes(1536) = 1.5 KiB", []Matcher{bigint}, columnar.String, func(c *call) (arrow.Array, error) {
 			in := numbersOf[int64](c.args[0])
 			return c.text(c.rows*10, func(dst []byte, i int) ([]byte, error) { return appendByteSize(dst, in.at(i)), nil })
@@ -68,27 +62,6 @@ func findInSet(word, list []byte) int32 {
 		}
 		list = rest
 	}
-}
-
-func appendThousands(dst []byte, v float64, digits int64) []byte {
-	if v-v != 0 || digits < 0 {
-		return columnar.AppendFloat(dst, v, 64)
-	}
-	text := strconv.FormatFloat(v, 'f', int(min(digits, 340)), 64)
-	if rest, negative := strings.CutPrefix(text, "-"); negative {
-		dst, text = append(dst, '-'), rest
-	}
-	whole, fraction, hasFraction := strings.Cut(text, ".")
-	for i := range len(whole) {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, whole[i])
-	}
-	if hasFraction {
-		dst = append(append(dst, '.'), fraction...)
-	}
-	return dst
 }
 
 func appendByteSize(dst []byte, n int64) []byte {
@@ -219,74 +192,6 @@ func eltScalar() *Scalar {
 			}), nil
 		},
 	}}}
-}
-
-// printfScalar formats with the verbs of printf.
-func printfScalar() *Scalar {
-	return &Scalar{Name: "printf", Aliases: []string{"format_string"}, Doc: "A text in which %s, %d, %x, %f, %e, %g and %c, with flags, width and precision, stand for the arguments in order, %% for %.", Example: "printf('%s is %05.2f', 'pi', 3.14159e0) = pi is 03.14", Overloads: []Overload{{
-		Args: []Matcher{varchar, anyType}, Variadic: true, Result: always(columnar.String), Fallible: true,
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return onRows(columnar.String, func(c *call) (arrow.Array, error) {
-				patterns := kernel.TextsOf(c.args[0])
-				return c.text(c.rows*32, func(dst []byte, i int) ([]byte, error) {
-					return c.appendFormatted(dst, string(patterns.At(i)), i)
-				})
-			}), nil
-		},
-	}}}
-}
-
-// appendFormatted formats the arguments after the first.
-func (c *call) appendFormatted(dst []byte, pattern string, i int) ([]byte, error) {
-	next := 1
-	for pattern != "" {
-		text, rest, found := strings.Cut(pattern, "%")
-		dst = append(dst, text...)
-		if !found {
-			break
-		}
-		end := strings.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("+-# 0123456789.,", r) })
-		if end < 0 {
-			return nil, fmt.Errorf("printf: the pattern ends in the middle of %q", "%"+rest)
-		}
-		verb, flags := rest[end], rest[:end]
-		pattern = rest[end+1:]
-		if verb == '%' {
-			dst = append(dst, '%')
-			continue
-		}
-		if next == len(c.args) {
-			return nil, fmt.Errorf("printf: %q has no argument", "%"+flags+string(verb))
-		}
-		var err error
-		if dst, err = c.appendVerb(dst, flags, verb, next, i); err != nil {
-			return nil, err
-		}
-		next++
-	}
-	return dst, nil
-}
-
-func (c *call) appendVerb(dst []byte, flags string, verb byte, k, i int) ([]byte, error) {
-	a, at := c.args[k].Array(), c.place(k, i)
-	flags = strings.ReplaceAll(flags, ",", "")
-	text := string(columnar.AppendText(nil, a, at, c.env.Location))
-	dt := a.DataType()
-	switch {
-	case verb == 's':
-		return fmt.Appendf(dst, "%"+flags+"s", text), nil
-	case strings.IndexByte("dxXoc", verb) >= 0 && columnar.IsInteger(dt):
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err == nil {
-			return fmt.Appendf(dst, "%"+flags+string(verb), n), nil
-		}
-	case strings.IndexByte("feEgG", verb) >= 0 && columnar.IsNumeric(dt):
-		f, err := strconv.ParseFloat(text, 64)
-		if err == nil {
-			return fmt.Appendf(dst, "%"+flags+string(verb), f), nil
-		}
-	}
-	return nil, fmt.Errorf("printf: %q does not fit a %s; cast the argument", "%"+flags+string(verb), columnar.TypeName(dt))
 }
 
 // uuidScalar draws from the batch's seed: running a batch again gives the same.

@@ -31,10 +31,35 @@ type patternItem struct {
 // compileTime reads a pattern: with a % in it as strftime's, else as letters in the
 // manner of Java (yyyy-MM-dd HH:mm:ss.SSS).
 func compileTime(source, _ string) (*timePattern, error) {
+	compile, minute, month := compileLetters, "mm", "MM"
 	if strings.Contains(source, "%") {
-		return compileStrftime(source)
+		compile, minute, month = compileStrftime, "%M", "%m"
 	}
-	return compileLetters(source)
+	p, err := compile(source)
+	if err == nil {
+		err = p.mistaken(minute, month)
+	}
+	return p, err
+}
+
+// mistaken says where a pattern has the minute, which is written minute, in the place of
+// the month, which is written month, or the other way round: what it gave would be a time,
+// but a wrong one.
+func (p *timePattern) mistaken(minute, month string) error {
+	has := map[byte]int{}
+	for _, it := range p.items {
+		has[it.kind]++
+	}
+	months, hours := has['m']+has['b']+has['B'], has['H']+has['I']
+	switch {
+	case has['M'] > 0 && months == 0 && has['d'] > 0 && has['Y']+has['y'] > 0:
+		return fmt.Errorf("time format %q has a day and a year and no month; %s is the minute, %s the month", p.source, minute, month)
+	case has['M'] == 0 && hours > 0 && has['m'] > 0 && (has['S'] > 0 || has['m'] > 1):
+		return fmt.Errorf("time format %q has an hour and no minute; %s is the month, %s the minute", p.source, month, minute)
+	case has['M'] > 0 && hours == 0 && has['d']+has['j'] > 0:
+		return fmt.Errorf("time format %q has a day and minutes and no hour; %s is the minute, %s the month", p.source, minute, month)
+	}
+	return nil
 }
 
 func (p *timePattern) literal(s string) {
@@ -265,6 +290,28 @@ type parsedTime struct {
 	zone                           *time.Location
 }
 
+// withoutMonth says that a pattern cannot be read by: it would be of January.
+func (p *timePattern) withoutMonth() error {
+	day, month := false, false
+	for _, it := range p.items {
+		day = day || it.kind == 'd'
+		month = month || it.kind == 'm' || it.kind == 'b' || it.kind == 'B'
+	}
+	if day && !month {
+		return fmt.Errorf("time format %q has a day and no month", p.source)
+	}
+	return nil
+}
+
+// compileParsed is compileTime for patterns to read by.
+func compileParsed(source, extra string) (*timePattern, error) {
+	p, err := compileTime(source, extra)
+	if err == nil {
+		err = p.withoutMonth()
+	}
+	return p, err
+}
+
 // parse reads the whole of s as the wall clock of loc, or of the zone it names.
 func (p *timePattern) parse(s string, loc *time.Location) (int64, bool) {
 	t := parsedTime{year: 1970, month: 1, day: 1}
@@ -420,9 +467,9 @@ func (t *parsedTime) instant(loc *time.Location) (int64, bool) {
 }
 
 // patternOf gives the pattern of each row, compiling a literal one once.
-func patternOf(constants []arrow.Array, arg int) (func(c *call) func(i int) (*timePattern, error), error) {
+func patternOf(constants []arrow.Array, arg int, compile func(source, extra string) (*timePattern, error)) (func(c *call) func(i int) (*timePattern, error), error) {
 	if s, ok := constantText(constants, arg); ok {
-		p, err := compileTime(s, "")
+		p, err := compile(s, "")
 		if err != nil {
 			return nil, err
 		}
@@ -431,7 +478,7 @@ func patternOf(constants []arrow.Array, arg int) (func(c *call) func(i int) (*ti
 		}, nil
 	}
 	return func(c *call) func(int) (*timePattern, error) {
-		cache, texts := newCompiled(compileTime), kernel.TextsOf(c.args[arg])
+		cache, texts := newCompiled(compile), kernel.TextsOf(c.args[arg])
 		return func(i int) (*timePattern, error) { return cache.get(texts.At(i), "") }
 	}, nil
 }
@@ -441,7 +488,7 @@ func formatScalar() *Scalar {
 	return &Scalar{Name: "strftime", Aliases: []string{"date_format"}, Doc: "A time as text, in the form of a pattern: %Y-%m-%d %H:%M:%S, or in letters, yyyy-MM-dd HH:mm:ss.", Example: "strftime(make_timestamp(2024, 5, 6, 7, 8, 9), '%d.%m.%Y %H:%M') = 06.05.2024 07:08", Overloads: []Overload{{
 		Args: []Matcher{timestamp, varchar}, Result: always(columnar.String), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-			source, err := patternOf(constants, 1)
+			source, err := patternOf(constants, 1, compileTime)
 			if err != nil {
 				return nil, err
 			}
@@ -464,7 +511,7 @@ func parseOverload() Overload {
 	return Overload{
 		Args: []Matcher{varchar, varchar}, Result: always(columnar.Timestamp), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-			source, err := patternOf(constants, 1)
+			source, err := patternOf(constants, 1, compileParsed)
 			if err != nil {
 				return nil, err
 			}
@@ -501,7 +548,7 @@ func toDateScalar() *Scalar {
 		{Args: []Matcher{date}, Result: always(columnar.Date), Bind: castTo(columnar.Date)},
 		{Args: []Matcher{timestamp}, Result: always(columnar.Date), Bind: castTo(columnar.Date)},
 		{Args: []Matcher{varchar, varchar}, Result: always(columnar.Date), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-			source, err := patternOf(constants, 1)
+			source, err := patternOf(constants, 1, compileParsed)
 			if err != nil {
 				return nil, err
 			}

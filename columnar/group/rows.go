@@ -231,3 +231,30 @@ func (p *Prober) nextUnique(probe, build []uint32) int {
 	}
 	return n
 }
+
+// NextOuter is Next that gives a probe row without a pair, too, in its place: with
+// NotFound for the build row.
+func (p *Prober) NextOuter(probe, build []uint32) int {
+	n := 0
+	from, rows := p.t.from, p.t.rows
+	for ; p.row < len(p.ids) && n < len(probe); p.row++ {
+		id := p.ids[p.row]
+		if id == NotFound || from[id] == from[id+1] {
+			probe[n], build[n] = uint32(p.row), NotFound
+			n++
+			continue
+		}
+		of := rows[from[id]+p.done : from[id+1]]
+		k := min(len(of), len(probe)-n)
+		for i, r := range of[:k] {
+			probe[n+i], build[n+i] = uint32(p.row), r
+		}
+		n += k
+		if k < len(of) {
+			p.done += uint32(k)
+			break
+		}
+		p.done = 0
+	}
+	return n
+}

@@ -485,7 +485,7 @@ func (c *caster) timestamps() (arrow.Array, error) {
 	case c.a.DataType().ID() == arrow.DATE32:
 		buf, out := Make[int64](c.mem, c.n)
 		for i, v := range Values[int32](c.a) {
-			out[i] = columnar.FromLocal(int64(v)*columnar.MicrosPerDay, loc)
+			out[i] = columnar.StartOfDay(int64(v), loc)
 		}
 		return c.finish(buf, false, nil)
 	case c.to.ID() == arrow.DATE32:

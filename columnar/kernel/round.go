@@ -13,12 +13,14 @@ import (
 // Rounding is a direction to round in.
 type Rounding uint8
 
-// The directions: up, down, to the nearest with halves away from zero, towards zero.
+// The directions: up, down, to the nearest with halves away from zero, towards zero, to the
+// nearest with halves to the even neighbour.
 const (
 	Ceil Rounding = iota
 	Floor
 	HalfUp
 	TowardZero
+	HalfEven
 )
 
 // Round is the numbers of a with digits after the point, or tens, hundreds and so on
@@ -93,12 +95,25 @@ func (u wideUint) round(way Rounding, k int32, negative bool) wideUint {
 	if way == HalfUp {
 		return u.scaleDown(k)
 	}
+	if way == HalfEven {
+		return u.roundEven(k)
+	}
 	q := u.cut(k)
 	back, _ := q.scaleUp(k)
 	if back != u && (way == Ceil && !negative || way == Floor && negative) {
 		q = q.increment()
 	}
 	return q
+}
+
+// roundEven divides by ten to the k, k at least one, and rounds half to the even neighbour.
+func (u wideUint) roundEven(k int32) wideUint {
+	near, down, digits := u.scaleDown(k), u.cut(k), u.cut(k-1)
+	whole, _ := digits.scaleUp(k - 1)
+	if isHalf := whole == u && digits[0]-10*down[0] == 5; isHalf && near[0]&1 == 1 {
+		return down
+	}
+	return near
 }
 
 func roundFloats[T float32 | float64](g arithArgs, a arrow.Array, way Rounding, digits int64) (arrow.Array, error) {
@@ -130,7 +145,7 @@ func roundFloat(v float64, way Rounding, digits int64) float64 {
 	}
 	// 1.005 * 100 is 100.49999999999999: a product within an ulp or two of a half is
 	// one that was meant to be it.
-	if way == HalfUp {
+	if way == HalfUp || way == HalfEven {
 		if nudged := math.Nextafter(scaled, math.Copysign(math.Inf(1), scaled)); math.Abs(nudged-math.Trunc(nudged)) == 0.5 {
 			scaled = nudged
 		}
@@ -146,6 +161,8 @@ func roundWhole(v float64, way Rounding) float64 {
 		return math.Floor(v)
 	case HalfUp:
 		return math.Round(v)
+	case HalfEven:
+		return math.RoundToEven(v)
 	}
 	return math.Trunc(v)
 }

@@ -50,22 +50,30 @@ func changeCase(mem memory.Allocator, a arrow.Array, first byte, other func(rune
 	data.Release()
 	w := NewTextWriter(mem, n, len(src))
 	for i := range n {
-		for s := in.at(i); len(s) > 0; {
-			r, size := utf8.DecodeRune(s)
-			switch {
-			case r == utf8.RuneError && size == 1:
-				w.Data = append(w.Data, s[0]) // broken text stays as it is
-			case r == 'ß' && first == 'a': // the one common letter whose capital is two
-				w.Data = append(w.Data, "SS"...)
-			default:
-				w.Data = utf8.AppendRune(w.Data, other(r))
-			}
-			s = s[size:]
-		}
+		w.Data = appendCase(w.Data, in.at(i), first, other)
 		w.End()
 	}
 	return w.Finish(a.DataType(), valid, nulls)
 }
+
+func appendCase(dst, s []byte, first byte, other func(rune) rune) []byte {
+	for len(s) > 0 {
+		r, size := utf8.DecodeRune(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(dst, s[0]) // broken text stays as it is
+		case r == 'ß' && first == 'a': // the one common letter whose capital is two
+			dst = append(dst, "SS"...)
+		default:
+			dst = utf8.AppendRune(dst, other(r))
+		}
+		s = s[size:]
+	}
+	return dst
+}
+
+// AppendUpper is Upper of one text.
+func AppendUpper(dst, s []byte) []byte { return appendCase(dst, s, 'a', unicode.ToUpper) }
 
 // Lengths is the length of each VARCHAR or BINARY of a, as INTEGER: its bytes, or its
 // characters.

@@ -114,15 +114,16 @@ func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Loca
 			out[i] = v - columnar.FloorMod(v, size)
 		}
 	case unit < Day:
-		// The offset of the zone may not be a whole number of units; the instant
-		// moves back by what the clock shows beyond the unit.
+		// The offset of the zone may not be a whole number of units, and neither what the
+		// clock is put forward or back by.
 		for i, v := range in {
-			out[i] = v - columnar.FloorMod(columnar.ToLocal(v, loc), size)
+			wall := columnar.ToLocal(v, loc)
+			out[i] = columnar.FromLocalNear(wall-columnar.FloorMod(wall, size), v, loc)
 		}
 	default:
 		for i, v := range in {
 			days := columnar.FloorDiv(columnar.ToLocal(v, loc), columnar.MicrosPerDay)
-			out[i] = columnar.FromLocal(truncateDays(days, unit)*columnar.MicrosPerDay, loc)
+			out[i] = columnar.StartOfDay(truncateDays(days, unit), loc)
 		}
 	}
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
@@ -260,7 +261,7 @@ func AddInterval(v int64, by arrow.MonthDayNanoInterval, sign int64, loc *time.L
 		if days > math.MaxInt64/columnar.MicrosPerDay-2 || days < math.MinInt64/columnar.MicrosPerDay+2 {
 			return 0, false
 		}
-		v = columnar.FromLocal(days*columnar.MicrosPerDay+rest, loc)
+		v = columnar.FromLocalNear(days*columnar.MicrosPerDay+rest, v, loc)
 	}
 	d := sign * columnar.FloorDiv(by.Nanoseconds, 1000)
 	r := v + d
@@ -418,7 +419,7 @@ func WindowStarts(mem memory.Allocator, a columnar.Datum, rows int, slide, origi
 	g := arithArgs{mem: mem, rows: rows, m: m, out: columnar.Timestamp, valid: valid, nulls: nulls}
 	return g.finish(buf, bad < 0, func(i int) error {
 		v := in[i&mask]
-		if start := WindowStart(v, slide, origin); start <= v && start-back <= start {
+		if start := WindowStart(v, slide, origin); start <= v && (start^back)&(start^(start-back)) >= 0 {
 			return nil
 		}
 		return overflow(fmt.Sprintf("the window of %s", columnar.AppendTimestamp(nil, v, nil)), columnar.Timestamp)

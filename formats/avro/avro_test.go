@@ -406,6 +406,20 @@ func TestColumnsByName(t *testing.T) {
 
 const plain = `{"type":"record","name":"r","fields":[{"name":"a","type":"long"},{"name":"s","type":"string"}]}`
 
+// TestTimeOfDay reads times of no day.
+func TestTimeOfDay(t *testing.T) {
+	t.Parallel()
+	for typ, d := range map[string]time.Duration{
+		`{"type":"int","logicalType":"time-millis"}`: 24 * time.Hour, `{"type":"long","logicalType":"time-micros"}`: -time.Microsecond,
+	} {
+		file := foreign(t, `{"type":"record","name":"r","fields":[{"name":"a","type":`+typ+`}]}`, nil, 1, row{"a": d})
+		want := fmt.Sprintf("a time of day of it, %d µs, is out of range of TIME", d.Microseconds())
+		if _, _, err := read(t, Options{}, file, codectest.Scan{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", typ, err, want)
+		}
+	}
+}
+
 // What is no Avro file, or was one, is refused in words that name it; mode drop leaves it
 // out and counts it.
 func TestRefused(t *testing.T) {
@@ -424,7 +438,7 @@ func TestRefused(t *testing.T) {
 		"header cut":  {file[:30], "damaged at byte 30: it is cut off in its header"},
 		"block cut":   {file[:len(file)-1], "a block of 5 bytes is cut off: the file ends at byte"},
 		"marker":      {edit("xyz0123", "xyz0124"), "does not end in the file's marker"},
-		"codec":       {bytes.Replace(deflated, []byte("deflate"), []byte("deflatf"), 1), `compressed by "deflatf"; null, deflate`},
+		"codec":       {bytes.Replace(deflated, []byte("deflate"), []byte("deflatf"), 1), `compressed by "deflatf"; have it written with one of null, deflate`},
 		"schema":      {edit(`"long"`, `"lung"`), "its schema cannot be read"},
 		"no record":   {edit(plain, strings.Repeat(" ", len(plain)-6)+`"long"`), "it is one of long, not of a record"},
 		"no UTF-8":    {edit("xyz", "x\xFFz"), "column s: the block at byte"},

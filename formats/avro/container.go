@@ -160,7 +160,7 @@ func (x *index) take(meta map[string]string) error {
 		x.codec = codecNull
 	}
 	if !knownCodec(x.codec) {
-		return x.refused("its blocks are compressed by %q; %s can be read", x.codec, codecNames)
+		return x.refused("its blocks are compressed by %q; have it written with one of %s", x.codec, codecNames)
 	}
 	return nil
 }

@@ -176,10 +176,13 @@ func (p *plan) values(n *node) vector {
 		return &fixed[float64]{dt: n.typ, next: (*cursor).double}
 	case kindInt:
 		if n.logical == "time-millis" {
-			return &fixed[int64]{dt: n.typ, next: func(c *cursor) int64 { return int64(c.int()) * 1000 }}
+			return &fixed[int64]{dt: n.typ, next: func(c *cursor) int64 { return timeOfDay(c, int64(c.int())*1000) }}
 		}
 		return &fixed[int32]{dt: n.typ, next: (*cursor).int}
 	case kindLong:
+		if n.logical == "time-micros" {
+			return &fixed[int64]{dt: n.typ, next: func(c *cursor) int64 { return timeOfDay(c, c.long()) }}
+		}
 		if local, ok := strings.CutPrefix(n.logical, "local-timestamp-"); ok {
 			return &fixed[int64]{dt: n.typ, next: times(local, p.zone)}
 		}

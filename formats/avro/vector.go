@@ -284,6 +284,14 @@ func durations(c *cursor) (v arrow.MonthDayNanoInterval) {
 	return v
 }
 
+// timeOfDay checks that microseconds are a TIME.
+func timeOfDay(c *cursor, us int64) int64 {
+	if us < 0 || us >= columnar.MicrosPerDay {
+		c.fail(fmt.Errorf("a time of day of it, %d µs, is out of range of TIME", us))
+	}
+	return us
+}
+
 // times reads a number of units as microseconds; local ones are wall clocks of zone.
 func times(unit string, zone *time.Location) func(c *cursor) int64 {
 	var next func(c *cursor) int64

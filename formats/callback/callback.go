@@ -6,7 +6,6 @@ package callback
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,15 +19,12 @@ import (
 type Func func(ctx context.Context, batchID int64, rows columnar.Reader) error
 
 // Sink calls a Func for each batch.
-type Sink struct {
-	name string
-	f    Func
-}
+type Sink struct{ f Func }
 
 var _ connector.Sink = (*Sink)(nil)
 
-// New makes a sink of f; name is what EXPLAIN and progress call it.
-func New(name string, f Func) *Sink { return &Sink{name, f} }
+// New makes a sink of f.
+func New(f Func) *Sink { return &Sink{f} }
 
 // LastBatch implements connector.Sink: what a function has done, it alone knows.
 func (s *Sink) LastBatch(context.Context) (int64, bool, error) { return -1, false, nil }
@@ -38,7 +34,7 @@ func (s *Sink) LastBatch(context.Context) (int64, bool, error) { return -1, fals
 func (s *Sink) Stage(ctx context.Context, b connector.SinkBatch) (connector.Staged, error) {
 	rows := &counter{Reader: b.Data}
 	if err := s.f(ctx, b.ID, rows); err != nil {
-		return nil, fmt.Errorf("sink %s: %w", s.name, err)
+		return nil, err
 	}
 	// What the function left is read, so that the query sees all its rows.
 	for _, err := range columnar.All(ctx, rows) {
@@ -54,9 +50,6 @@ func (s *Sink) Recover(context.Context) (connector.Staged, error) { return nil, 
 
 // Close implements connector.Sink.
 func (s *Sink) Close() error { return nil }
-
-// Description implements connector.Describer.
-func (s *Sink) Description() string { return "CallbackSink[" + s.name + "]" }
 
 // counter counts rows, and keeps the function from closing the query's reader.
 type counter struct {

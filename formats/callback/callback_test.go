@@ -15,7 +15,7 @@ func TestSink(t *testing.T) {
 	t.Parallel()
 	connectortest.TestSink(t, func(*testing.T) connectortest.SinkCase {
 		return connectortest.SinkCase{Forgets: true, Open: func(*testing.T, int64) connector.Sink {
-			return New("f", func(ctx context.Context, _ int64, rows columnar.Reader) error {
+			return New(func(ctx context.Context, _ int64, rows columnar.Reader) error {
 				for _, err := range columnar.All(ctx, rows) {
 					if err != nil {
 						return err
@@ -33,7 +33,7 @@ func TestLazyFunc(t *testing.T) {
 	mem := columnartest.Mem(t)
 	b := columnartest.Batch(t, mem, "v:bigint\n1\n2\n")
 	calls := 0
-	s := New("lazy", func(_ context.Context, id int64, rows columnar.Reader) error {
+	s := New(func(_ context.Context, id int64, rows columnar.Reader) error {
 		calls++
 		return rows.Close()
 	})
@@ -42,7 +42,7 @@ func TestLazyFunc(t *testing.T) {
 		t.Errorf("%v, %d calls", err, calls)
 	}
 	errInput := errors.New("the input fails")
-	s = New("deaf", func(ctx context.Context, _ int64, rows columnar.Reader) error {
+	s = New(func(ctx context.Context, _ int64, rows columnar.Reader) error {
 		for range columnar.All(ctx, rows) {
 		}
 		return nil
@@ -51,7 +51,7 @@ func TestLazyFunc(t *testing.T) {
 	if !errors.Is(err, errInput) {
 		t.Errorf("got %v", err)
 	}
-	s = New("angry", func(context.Context, int64, columnar.Reader) error { return errInput })
+	s = New(func(context.Context, int64, columnar.Reader) error { return errInput })
 	r := columnar.FromBatches(b.Schema(), b)
 	defer r.Close()
 	if _, err = s.Stage(t.Context(), connector.SinkBatch{Data: r}); !errors.Is(err, errInput) {

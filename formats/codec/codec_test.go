@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,33 @@ func TestCompression(t *testing.T) {
 	}
 }
 
+// TestMark writes texts whose beginning would be taken for something else.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	for text, mark := range map[string]bool{
+		"plain\n": false, "": false, "BZhat\n": false, "\xEF\xBB\xBFx": true, "BZh91AY&SY\n": true, "\x04\x22\x4d\x18": true,
+		"a\x00b\x00": true, "\x00a\x00b": true, "\xFF\xFEx": true, "a\x00bc": false,
+	} {
+		for _, c := range []codec.Compression{codec.CompressionNone, codec.Zstd} {
+			var b bytes.Buffer
+			w, err := codec.NewTextWriter(&b, c, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(w.Took(append(w.Buffer(), text...)), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := read(t, codectest.File(t, "x", b.Bytes()), codec.InputSpec{})
+			if err != nil || got != text {
+				t.Errorf("%q %s: %q, %v", text, c, got, err)
+			}
+			if got := strings.HasPrefix(b.String(), "\xEF\xBB\xBF"); c == codec.CompressionNone && got != mark {
+				t.Errorf("%q: a mark is there: %v", text, got)
+			}
+		}
+	}
+}
+
 // TestMembers reads files made by appending compressed files.
 func TestMembers(t *testing.T) {
 	t.Parallel()
@@ -135,6 +163,22 @@ func TestDamaged(t *testing.T) {
 			got, err := read(t, f, codec.InputSpec{Mode: codec.Drop, Stats: stats})
 			if err != nil || got != "" || stats.MalformedFiles.Load() != 1 {
 				t.Errorf("%s %s: dropped %q, %v", c, name, got, err)
+			}
+		}
+	}
+}
+
+// TestCut reads compressed files that end too early, wherever: none is taken for a whole one.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy, codec.XZ} {
+		for _, content := range []string{"", "one\n", "some more than the head of a text\n"} {
+			data := compress(t, c, content)
+			for n := 1; n < len(data); n++ {
+				got, err := read(t, codectest.File(t, "x.txt"+c.Extension(), data[:n]), codec.InputSpec{})
+				if err == nil && !(c == codec.Snappy && got == "") {
+					t.Errorf("%s of %q: the first %d bytes of %d were read as %q", c, content, n, len(data), got)
+				}
 			}
 		}
 	}
@@ -217,12 +261,14 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// TestHashOfRanges takes the same hash however a file is divided.
+// TestHashOfRanges takes the same hash however a file is divided, and in whatever order
+// its ranges are read.
 func TestHashOfRanges(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("0123456789", 100) + "\n"
 	content := []byte(strings.Repeat(line, 20_000)) // 20 MB
-	sum := func(split int64, f codec.Format) string {
+	inOrder := func([]connector.Unit) {}
+	sum := func(split int64, f codec.Format, reorder func([]connector.Unit)) string {
 		file := codectest.File(t, "x.txt", content)
 		file.Hash = codec.NewContentHash(file.Size)
 		units, err := f.Units(t.Context(), file, codec.Columns{Schema: text.Schema(), CorruptColumn: -1}, connector.ScanRequest{SplitBytes: split, Columns: []int{}})
@@ -230,6 +276,7 @@ func TestHashOfRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := int64(0)
+		reorder(units)
 		for _, u := range units {
 			r, err := u.Open(t.Context())
 			if err != nil {
@@ -261,13 +308,19 @@ func TestHashOfRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := sum(1<<30, f)
-	if divided := sum(1, f); divided != whole {
-		t.Errorf("%s and %s", whole, divided)
+	whole := sum(1<<30, f, inOrder)
+	for _, split := range []int64{0, 1 << 20, 3_333_333, codec.HashBlock} {
+		for _, reorder := range []func([]connector.Unit){inOrder, slices.Reverse[[]connector.Unit], func(us []connector.Unit) {
+			rand.New(rand.NewPCG(1, uint64(split))).Shuffle(len(us), func(i, j int) { us[i], us[j] = us[j], us[i] })
+		}} {
+			if divided := sum(split, f, reorder); divided != whole {
+				t.Errorf("in ranges of %d: %s and %s", split, whole, divided)
+			}
+		}
 	}
 	latin, _ := codec.ParseEncoding("latin1")
 	f, _ = text.New(text.Options{Encoding: latin})
-	if streamed := sum(0, f); streamed != whole {
+	if streamed := sum(0, f, inOrder); streamed != whole {
 		t.Errorf("%s and %s", whole, streamed)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
-	"github.com/ulikunitz/xz"
 
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -179,20 +178,18 @@ func (c Compression) NewWriter(w io.Writer, level int) (io.WriteCloser, error) {
 	return nopWriteCloser{w}, nil
 }
 
+// CheckLevel refuses a level of a compression that has none; the error is a
+// *connector.OptionError.
+func (c Compression) CheckLevel(level int) error {
+	return CheckLevel(level, max(c, CompressionNone).String(), Gzip.String(), Zstd.String(), LZ4.String())
+}
+
 // CheckWritable refuses what can only be read; the error is a *connector.OptionError.
 func (c Compression) CheckWritable() error {
 	if c != Bzip2 && c != XZ {
 		return nil
 	}
 	return &connector.OptionError{Key: "compression", Value: c.String(), HasValue: true, Reason: "it can be read but not written; use zstd or gzip"}
-}
-
-func newXZReader(r io.Reader) (io.ReadCloser, error) {
-	d, err := xz.ReaderConfig{DictCap: 1 << 20}.NewReader(bufio.NewReaderSize(r, 64<<10))
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(d), nil
 }
 
 type nopWriteCloser struct{ io.Writer }

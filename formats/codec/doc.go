@@ -5,8 +5,8 @@
 //
 // # Reading text by ranges
 //
-//  1. Ranges divides a large file at multiples of HashBlock. A compressed file, or one
-//     in an encoding other than UTF-8, is one range.
+//  1. Ranges divides a large file. A compressed file, or one in an encoding other than
+//     UTF-8, is one range.
 //  2. An Input shows the text of a range through a window: all of a divided range at
 //     once, so that records are not cut up, or a stream, piece by piece. It goes on
 //     behind the range, where the last record ends.
@@ -24,6 +24,6 @@
 //
 // # Counting
 //
-// Bytes go into the file's ContentHash as they are read, each block by the one range
-// it lies in. Line numbers are counted only when a message needs one.
+// Bytes go into the file's ContentHash as they are read, by whichever range. Line numbers
+// are counted only when a message needs one.
 package codec

@@ -11,8 +11,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/tidemill/tidemill/formats/codec/cells"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -157,8 +155,8 @@ func (in *Input) open() error {
 	if err := in.More(in.lo); err != nil {
 		return err
 	}
-	if in.base+int64(in.lo) == 0 && bytes.HasPrefix(in.buf[in.lo:in.hi], []byte("\xEF\xBB\xBF")) {
-		in.lo += 3
+	if in.base+int64(in.lo) == 0 && bytes.HasPrefix(in.buf[in.lo:in.hi], []byte(byteOrderMark)) {
+		in.lo += len(byteOrderMark)
 	}
 	return nil
 }
@@ -170,7 +168,11 @@ func decoded(raw io.Reader, c Compression, e Encoding) (io.Reader, io.Closer, er
 		return nil, nil, err
 	}
 	b := bufio.NewReaderSize(plain, 4096)
-	head, _ := b.Peek(headOfText)
+	head, err := b.Peek(headOfText)
+	if err != nil && err != io.EOF { // which b would not say again
+		plain.Close()
+		return nil, nil, err
+	}
 	if e = e.detect(head); e.isUTF8() {
 		return b, plain, nil // large reads pass the buffer by
 	}
@@ -454,13 +456,12 @@ func (c *lineCounter) add(p []byte) {
 // rawReader reads the bytes of a file from off to the size that was listed, and takes
 // the hash of those before end.
 type rawReader struct {
-	f      File
-	file   vfs.File
-	off    int64
-	end    int64
-	quiet  bool // no hash
-	hasher *xxh3.Hasher
-	err    error // of the file, as opposed to what it holds
+	f     File
+	file  vfs.File
+	off   int64
+	end   int64
+	quiet bool  // no hash
+	err   error // of the file, as opposed to what it holds
 }
 
 func (r *rawReader) Read(p []byte) (int, error) {
@@ -472,8 +473,8 @@ func (r *rawReader) Read(p []byte) (int, error) {
 	}
 	p = p[:min(int64(len(p)), r.f.Size-r.off)]
 	n, err := r.file.ReadAt(p, r.off)
-	if r.f.Hash != nil && !r.quiet {
-		r.feed(p[:n])
+	if !r.quiet {
+		r.f.Hash.Add(r.off, p[:max(min(int64(n), r.end-r.off), 0)])
 	}
 	r.off += int64(n)
 	switch {
@@ -485,25 +486,6 @@ func (r *rawReader) Read(p []byte) (int, error) {
 		r.err = err
 	}
 	return n, r.err
-}
-
-// feed takes the bytes at off into the hash of their block.
-func (r *rawReader) feed(p []byte) {
-	if r.hasher == nil {
-		r.hasher = xxh3.New()
-	}
-	for off := r.off; len(p) > 0 && off < r.end; {
-		block := off / HashBlock
-		stop := min((block+1)*HashBlock, r.end)
-		n := min(int64(len(p)), stop-off)
-		r.hasher.Write(p[:n])
-		off += n
-		p = p[n:]
-		if off == stop {
-			r.f.Hash.Set(int(block), r.hasher.Sum128())
-			r.hasher.Reset()
-		}
-	}
 }
 
 // Buffers are kept for the next unit by powers of two. Larger ones are rare, and left

@@ -27,6 +27,16 @@ func LevelKey(p *int) connector.Key {
 	})
 }
 
+// CheckLevel refuses a compression_level where the compression has no levels; with are
+// those that have some. The error is a *connector.OptionError.
+func CheckLevel(level int, compression string, with ...string) error {
+	if level == 0 || slices.Contains(with, compression) {
+		return nil
+	}
+	return &connector.OptionError{Key: "compression_level", Value: strconv.Itoa(level), HasValue: true,
+		Reason: fmt.Sprintf("compression %s has no levels; %s have", compression, strings.Join(with, ", "))}
+}
+
 // ReadNames are the names of the options of a text format that mean something when
 // reading: all but the level.
 func ReadNames(keys []connector.Key) []string {

@@ -19,18 +19,23 @@ type Range struct {
 // headBytes is how much of a file is looked at to see whether it can be divided.
 const headBytes = 64 << 10
 
-// Ranges divides a file into ranges of about splitBytes (0: HashBlock), if it is large,
-// not compressed, UTF-8, and divisible says so about its first bytes. Where the file
-// is hashed the borders are multiples of HashBlock. Small files are not even opened.
+// A file is divided into about rangesOfFile ranges of minRange to MaxRange bytes: so many
+// that two or more workers finish close together, so large that opening one is little.
+const (
+	rangesOfFile = 16
+	minRange     = 512 << 10
+	MaxRange     = 8 << 20 // also for each of many files
+)
+
+// Ranges divides a file into ranges of about splitBytes (0: by the size of the file), if it
+// is large, not compressed, UTF-8, and divisible says so about its first bytes. Small files
+// are not even opened.
 func Ranges(f File, c Compression, e Encoding, splitBytes int64, divisible func(head []byte) bool) ([]Range, error) {
 	whole := []Range{{End: f.Size}}
 	if splitBytes <= 0 {
-		splitBytes = HashBlock
+		splitBytes = min(max(f.Size/rangesOfFile, minRange), MaxRange)
 	}
 	splitBytes = max(splitBytes, 4) // the mark of UTF-8 is not divided
-	if f.Hash != nil {
-		splitBytes = (splitBytes + HashBlock - 1) / HashBlock * HashBlock
-	}
 	if f.Size <= splitBytes || !e.isUTF8() {
 		return whole, nil
 	}

@@ -1,6 +1,9 @@
 package codec
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // flushSize is how much text a TextWriter collects before it hands it on.
 const flushSize = 64 << 10
@@ -11,6 +14,7 @@ type TextWriter struct {
 	w       io.WriteCloser
 	counter *counter
 	buf     []byte
+	begun   bool
 }
 
 type counter struct {
@@ -47,9 +51,24 @@ func (t *TextWriter) Took(buf []byte) error {
 }
 
 func (t *TextWriter) flush() error {
+	if !t.begun && misread(t.buf) {
+		if _, err := io.WriteString(t.w, byteOrderMark); err != nil {
+			return err
+		}
+	}
+	t.begun = true
 	_, err := t.w.Write(t.buf)
 	t.buf = t.buf[:0]
 	return err
+}
+
+// byteOrderMark is U+FEFF at the beginning of a file in UTF-8: a reader passes over one.
+const byteOrderMark = "\xEF\xBB\xBF"
+
+// misread says whether a text of UTF-8 is taken for something else by its beginning: for a
+// mark, for UTF-16, or for compressed. Behind a mark it is not.
+func misread(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(byteOrderMark)) || DetectCompression("", text) != CompressionNone || Encoding{}.detect(text) != Encoding{}
 }
 
 // Size is the number of bytes written, and still held here, about.

@@ -19,12 +19,13 @@ import (
 // writer writes RFC 4180 with line feeds: a header, null as nothing (or null_value),
 // the empty text as "", nested values as JSON text.
 type writer struct {
-	out    *codec.TextWriter
-	d      dialect
-	rules  *cells.Rules
-	null   []byte
-	loc    *time.Location
-	schema *arrow.Schema
+	out     *codec.TextWriter
+	d       dialect
+	rules   *cells.Rules
+	null    []byte
+	loc     *time.Location
+	schema  *arrow.Schema
+	printed bool // as codec.WriterOptions say
 	// blanks says that a record may be a blank line.
 	blanks bool
 	// special[c]: a field that holds c must be in quotes.
@@ -41,7 +42,8 @@ func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, wo codec.WriterOpt
 	if err != nil {
 		return nil, err
 	}
-	cw := &writer{d: d, rules: rules, null: []byte(f.opts.NullValue), loc: f.opts.Location, schema: schema, blanks: wo.Printed || schema.NumFields() > 1 || f.opts.NullValue != ""}
+	cw := &writer{d: d, rules: rules, null: []byte(f.opts.NullValue), loc: f.opts.Location, schema: schema, printed: wo.Printed,
+		blanks: wo.Printed || schema.NumFields() > 1 || f.opts.NullValue != ""}
 	for _, c := range []byte{'\n', '\r', d.quote, d.escape, d.delimiter[0]} {
 		cw.special[c] = true
 	}
@@ -110,10 +112,13 @@ func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error)
 	case *array.Float64:
 		dst = columnar.AppendFloat(dst, c.Value(row), 64)
 	case *array.Timestamp:
-		if w.rules.Timestamp != nil {
-			dst = w.rules.Timestamp.Append(dst, int64(c.Value(row)), w.loc)
-		} else {
-			dst = columnar.AppendTimestamp(dst, int64(c.Value(row)), w.loc)
+		switch us := int64(c.Value(row)); {
+		case w.rules.Timestamp != nil:
+			dst = w.rules.Timestamp.Append(dst, us, w.loc)
+		case w.printed:
+			dst = columnar.AppendTimestamp(dst, us, w.loc)
+		default:
+			dst = columnar.AppendStoredTimestamp(dst, us, w.loc)
 		}
 	case *array.Date32:
 		if w.rules.Date != nil {
@@ -121,6 +126,8 @@ func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error)
 		} else {
 			dst = columnar.AppendDate(dst, int64(c.Value(row)))
 		}
+	case *array.Dictionary:
+		return w.appendValue(dst, c.Dictionary(), c.GetValueIndex(row))
 	default:
 		dst = columnar.AppendValue(dst, c, row, w.loc)
 	}

@@ -49,6 +49,8 @@ type opened struct {
 	// recorded is what an output directory tells of itself; nil if path is none or its
 	// columns are not to be taken from there.
 	recorded *recordedOutput
+	// handed is the first listing of a stream; nil if none was needed, or it was handed on.
+	handed *handover
 }
 
 // opening is the state of making an opened.
@@ -552,7 +554,7 @@ func Discover(ctx context.Context, formats Formats, env connector.Env) (connecto
 	if err := o.checkStream(); err != nil {
 		return connector.Discovery{}, err
 	}
-	return connector.Discovery{Schema: o.layout.schema, Pinned: maps.Clone(o.pinned), HasMetadata: true}, nil
+	return connector.Discovery{Schema: o.layout.schema, Pinned: maps.Clone(o.pinned), HasMetadata: true, Listed: o.handed}, nil
 }
 
 // checkStream refuses what can be read as a table only.

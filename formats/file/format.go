@@ -109,8 +109,13 @@ func (fs Formats) unknownOption(key string, own []string, f Format, writing bool
 			known = append(known, g.keys(writing)...)
 		}
 	}
-	if len(users) > 0 {
-		return &connector.OptionError{Key: key, Reason: fmt.Sprintf("format %s has no such option (%s has)", f.Name, strings.Join(users, ", "))}
+	switch {
+	case len(users) == 1:
+		return &connector.OptionError{Key: key, Reason: fmt.Sprintf("format %s has no such option (%s has)", f.Name, users[0])}
+	case len(users) > 1:
+		return &connector.OptionError{Key: key, Reason: fmt.Sprintf("format %s has no such option (%s have)", f.Name, strings.Join(users, ", "))}
+	case slices.ContainsFunc(f.keys(!writing), func(k string) bool { return strings.EqualFold(k, key) }):
+		return &connector.OptionError{Key: key, Reason: fmt.Sprintf("format %s has it %s", f.Name, map[bool]string{true: "for reading only", false: "for writing only"}[writing])}
 	}
 	return &connector.OptionError{Key: key, Reason: "there is no such option" + columnar.DidYouMean(key, known)}
 }

@@ -157,6 +157,7 @@ type lateUnits struct {
 }
 
 func (l *layout) lateUnits(count int, req connector.ScanRequest, hashes *entryHashes) *lateUnits {
+	req = coarse(count, req)
 	shared := &lateScan{layout: l, req: req, schema: requested(l.schema, &req), hashes: hashes}
 	return &lateUnits{lateScan: shared, all: count >= veryManyFiles}
 }

@@ -2,10 +2,12 @@ package file
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -102,14 +104,26 @@ func decodeRead(options map[string]string) (o ReadOptions, rest map[string]strin
 	if err := connector.Decode(mine, keys...); err != nil {
 		return o, nil, err
 	}
+	if o.Path == "" {
+		return o, nil, missingPath(rest, "name a file, a directory or a glob")
+	}
 	return o, rest, o.validate()
+}
+
+// missingPath is the error of options without a path, of which rest are those that the
+// connector does not know: one of them may mean it.
+func missingPath(rest map[string]string, remedy string) error {
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		if slices.Contains([]string{"location", "file", "filename", "dir", "directory", "url", "uri"}, key) || columnar.NearestName(key, []string{"path"}) != "" {
+			return &connector.OptionError{Key: key, Reason: "there is no such option; did you mean path?"}
+		}
+	}
+	return &connector.OptionError{Key: "path", Reason: "it is missing: " + remedy}
 }
 
 func (o *ReadOptions) validate() error {
 	wrong := func(key, reason string) error { return &connector.OptionError{Key: key, Reason: reason} }
 	switch {
-	case o.Path == "":
-		return wrong("path", "it is missing: name a file, a directory or a glob")
 	case strings.ContainsRune(o.Path, 0):
 		return wrong("path", "it holds a NUL byte")
 	case o.MaxFiles > 0 && o.MaxBytes > 0:
@@ -183,7 +197,7 @@ func decodeWrite(options map[string]string) (o WriteOptions, rest map[string]str
 	}
 	switch {
 	case o.Path == "":
-		return o, nil, &connector.OptionError{Key: "path", Reason: "it is missing: name the output directory"}
+		return o, nil, missingPath(rest, "name the output directory")
 	case strings.ContainsRune(o.Path, 0):
 		return o, nil, &connector.OptionError{Key: "path", Reason: "it holds a NUL byte"}
 	}

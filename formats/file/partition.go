@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -190,7 +191,7 @@ func parseFolder(mem memory.Allocator, v folderValue, dt arrow.DataType, loc *ti
 		value, ok = columnar.ParseDecimal(v.value, t.Precision, t.Scale)
 	case *arrow.Date32Type:
 		var days int32
-		days, ok = columnar.ParseDate(v.value)
+		days, ok = columnar.ParseDay(v.value)
 		value = arrow.Date32(days)
 	case *arrow.Time64Type:
 		var us int64
@@ -201,7 +202,8 @@ func parseFolder(mem memory.Allocator, v folderValue, dt arrow.DataType, loc *ti
 		us, ok = columnar.ParseTimestamp(v.value, loc)
 		value = arrow.Timestamp(us)
 	case *arrow.BinaryType:
-		value = []byte(v.value)
+		value = columnar.UnescapeBinary([]byte(v.value))
+	case *arrow.MonthDayNanoIntervalType:
 	case *arrow.StringType:
 		if !utf8.ValidString(v.value) {
 			value = strings.ToValidUTF8(v.value, "\uFFFD")
@@ -303,7 +305,7 @@ func (p *splitter) split(b arrow.RecordBatch) error {
 			if c.IsNull(row) {
 				name = append(name, nullFolder...)
 			} else {
-				value = columnar.AppendValue(value[:0], c, row, p.loc)
+				value = p.appendValue(value[:0], c, row)
 				name = appendFolderText(name, value)
 			}
 			if len(name)-at > maxFolderName {
@@ -313,6 +315,13 @@ func (p *splitter) split(b arrow.RecordBatch) error {
 		p.add(name, int32(row))
 	}
 	return nil
+}
+
+func (p *splitter) appendValue(dst []byte, c arrow.Array, row int) []byte {
+	if t, ok := c.(*array.Timestamp); ok {
+		return columnar.AppendStoredTimestamp(dst, int64(t.Value(row)), p.loc)
+	}
+	return columnar.AppendValue(dst, c, row, p.loc)
 }
 
 func (p *splitter) add(name []byte, row int32) {

@@ -93,13 +93,17 @@ func (s *Source) refresh(ctx context.Context) error {
 	full := s.full
 	begin := s.last < 0 && s.o.options.Starting == StartNew
 	v := visitor{found: s.met}
-	if full {
+	handed, err := s.takeOver()
+	if err != nil {
+		return err
+	}
+	if full && !handed {
 		s.o.lister.restart()
 	} else {
 		v.known = s.known
 	}
 	isOutput := false
-	err := s.grownUp()
+	err = s.grownUp()
 	if err == nil {
 		isOutput, err = s.follow(v, full)
 	}

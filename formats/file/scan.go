@@ -225,6 +225,7 @@ var heap = memory.NewGoAllocator()
 // units lists the work of reading files, in their order. hashes may be nil; else each
 // file's hash is taken while it is read.
 func (l *layout) units(ctx context.Context, files []foundFile, req connector.ScanRequest, hashes *entryHashes) ([]connector.Unit, error) {
+	req = coarse(len(files), req)
 	lists := make([][]connector.Unit, len(files))
 	errs := make([]error, len(files))
 	var g errgroup.Group
@@ -240,6 +241,18 @@ func (l *layout) units(ctx context.Context, files []foundFile, req connector.Sca
 		return nil, err // of the first file that has one
 	}
 	return slices.Concat(lists...), nil
+}
+
+// severalFiles keep all workers busy without being divided finely.
+const severalFiles = 16
+
+// coarse asks for large ranges of files that are several: then the last one keeps nobody
+// waiting for long.
+func coarse(files int, req connector.ScanRequest) connector.ScanRequest {
+	if files >= severalFiles && req.SplitBytes == 0 {
+		req.SplitBytes = codec.MaxRange
+	}
+	return req
 }
 
 // tableUnits is units of a bounded table.

@@ -1,14 +1,18 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
@@ -72,7 +76,7 @@ func newSink(formats Formats, env connector.Env) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMode(env, o); err != nil {
+	if err := cmp.Or(checkMode(env, o), checkColumns(format, env, o)); err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(path.Base(o.Path), "*?") {
@@ -148,13 +152,29 @@ func checkMode(env connector.Env, o WriteOptions) error {
 		return &connector.OptionError{Key: "partition_by",
 			Reason: "the table of output_mode = 'complete' is one file, so that it can be replaced by one rename; leave partition_by out"}
 	}
+	return nil
+}
+
+// checkColumns finds columns that files of the format cannot have: it begins one and
+// drops it.
+func checkColumns(format codec.Format, env connector.Env, o WriteOptions) error {
 	if env.Columns == nil {
 		return nil
 	}
-	if _, err := partitionColumns(env.Columns, o.PartitionBy); err != nil {
+	folders, err := partitionColumns(env.Columns, o.PartitionBy)
+	if err != nil {
 		return err
 	}
-	return nil
+	fields := slices.Clone(env.Columns.Fields())
+	slices.Sort(folders)
+	for _, i := range slices.Backward(folders) {
+		fields = slices.Delete(fields, i, i+1)
+	}
+	w, err := format.NewWriter(io.Discard, columnar.NewSchema(fields...), codec.WriterOptions{Mem: memory.DefaultAllocator})
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // open finds where the output stands and tidies what a crash left.

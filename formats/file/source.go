@@ -34,6 +34,7 @@ type Source struct {
 	listing int64 // number of the newest listing
 	full    bool  // the next listing looks at every file
 	sweep   sweep
+	handed  *handover // until the first listing
 	// followed is how far the manifest was read, where the path is an output directory.
 	followed *follower
 	newest   int64 // newest modification time met
@@ -78,6 +79,9 @@ func OpenSource(ctx context.Context, formats Formats, env connector.Env) (*Sourc
 		o: o, log: env.Log, seen: newSeenSet(), last: -1, first: -1,
 		full: true, reading: map[int64]*entryHashes{}, cleaned: -2,
 		sweep: sweep{next: env.Clock().Add(o.options.RescanEvery), at: -1},
+	}
+	if s.handed = o.handed; s.handed == nil {
+		s.handed, _ = env.Listed.(*handover)
 	}
 	if o.options.Same == SameSkip {
 		s.contents = map[string]bool{}

@@ -14,6 +14,7 @@ type survey struct {
 	formats Formats
 	one     bool // the format is known: names do not tell
 	groups  map[string]*surveyed
+	handed  *handover
 }
 
 // surveyed is the first files of one format.
@@ -25,8 +26,12 @@ type surveyed struct {
 
 // survey lists the files that tell, sorted.
 func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
-	s := &survey{formats: p.formats, one: p.o.spec.Name != "" || p.o.options.Format != "", groups: map[string]*surveyed{}}
+	s := &survey{formats: p.formats, one: p.o.spec.Name != "" || p.o.options.Format != "", groups: map[string]*surveyed{}, handed: newHandover(p.o.lister)}
 	err := p.o.lister.list(ctx, visitor{found: s.found})
+	if err == nil {
+		p.o.handed = s.handed
+	}
+	p.o.lister.dirs = nil
 	var files []foundFile
 	for _, g := range s.groups {
 		files = slices.Concat(files, g.first.sorted(), g.filled.sorted())
@@ -39,6 +44,7 @@ func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
 }
 
 func (s *survey) found(f foundFile) error {
+	s.handed.add(f)
 	name := ""
 	if !s.one {
 		if format, _, ok := s.formats.byExtension(f.rel); ok {

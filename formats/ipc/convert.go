@@ -8,9 +8,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
 )
 
 // conversion makes n values of the engine's type of values of a fixed width. The zero
@@ -69,10 +69,7 @@ func (f *field) setFloat(precision int) error {
 	case 0:
 		f.width, f.typ = 2, columnar.Float32
 		f.convert = conversion{width: 4, run: func(dst, src []byte, n int, _ *time.Location) {
-			d := arrow.Float32Traits.CastFromBytes(dst)[:n]
-			for i, v := range arrow.Uint16Traits.CastFromBytes(src)[:n] {
-				d[i] = float16.FromBits(v).Float32()
-			}
+			codec.FromHalfs(arrow.Float32Traits.CastFromBytes(dst)[:n], src)
 		}}
 	case 1:
 		f.width, f.typ = 4, columnar.Float32
@@ -171,15 +168,24 @@ func (f *field) setTime(unit, width int) error {
 			for i, v := range arrow.Int32Traits.CastFromBytes(src)[:n] {
 				d[i] = int64(v) * factor
 			}
-		}}
+		}, fits: func(src []byte, i int) bool { return isTime(int64(arrow.Int32Traits.CastFromBytes(src)[i]) * factor) }}
 	case width == 64 && unit == 2:
+		f.convert = conversion{width: 8, run: func(dst, src []byte, n int, _ *time.Location) {
+			copy(dst, src[:8*n])
+		}, fits: func(src []byte, i int) bool { return isTime(arrow.Int64Traits.CastFromBytes(src)[i]) }}
 	case width == 64 && unit == 3:
 		f.convert = floored(1000)
+		f.convert.fits = func(src []byte, i int) bool {
+			return isTime(columnar.FloorDiv(arrow.Int64Traits.CastFromBytes(src)[i], 1000))
+		}
 	default:
 		return errMetadata
 	}
 	return nil
 }
+
+// isTime says whether microseconds are a time of day.
+func isTime(us int64) bool { return us >= 0 && us < columnar.MicrosPerDay }
 
 func floored(by int64) conversion {
 	return conversion{width: 8, run: func(dst, src []byte, n int, _ *time.Location) {

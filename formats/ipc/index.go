@@ -344,10 +344,12 @@ func (x *index) settle(changes bool) {
 	}
 }
 
+var errNoEnd = errors.New("the mark of its end is missing: it was cut off, or its writer was not closed")
+
 // next reads the message that begins at an offset; m is nil at the end.
 func (x *index) next(c content, at int64) (b block, m *message, err error) {
 	if at == x.size {
-		return b, nil, nil // the mark of the end may be left out
+		return b, nil, errNoEnd
 	}
 	var head [8]byte
 	n := min(8, x.size-at)
@@ -365,6 +367,9 @@ func (x *index) next(c content, at int64) (b block, m *message, err error) {
 		length, prefix = binary.LittleEndian.Uint32(head[4:]), 8
 	}
 	if length == 0 {
+		if behind := x.size - at - prefix; behind >= 8 {
+			return b, nil, fmt.Errorf("%d bytes stand behind the mark of its end: is it two files in one?", behind)
+		}
 		return b, nil, nil
 	}
 	b = block{offset: at, meta: prefix + int64(length)}

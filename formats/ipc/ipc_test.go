@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -316,6 +317,11 @@ func TestRefused(t *testing.T) {
 	stream := foreign(t, false, schema, []string{`[{"a": 1}, {"a": 2}]`})
 	ns := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.FixedWidthTypes.Timestamp_s, Nullable: true}}, nil)
 	far := foreign(t, true, ns, []string{`[{"a": 9000000000000000}]`})
+	late := func(typ arrow.DataType, was, is int64) []byte {
+		one := foreign(t, true, arrow.NewSchema([]arrow.Field{{Name: "a", Type: typ, Nullable: true}}, nil), []string{`[{"a": "23:59:59"}]`})
+		width := typ.(arrow.FixedWidthDataType).Bytes()
+		return bytes.Replace(one, binary.LittleEndian.AppendUint64(nil, uint64(was))[:width], binary.LittleEndian.AppendUint64(nil, uint64(is))[:width], 1)
+	}
 	bad := foreign(t, true, arrow.NewSchema([]arrow.Field{{Name: "a", Type: columnar.String, Nullable: true}}, nil), []string{`[{"a": "abcdefgh"}]`})
 	for name, test := range map[string]struct {
 		data []byte
@@ -329,8 +335,13 @@ func TestRefused(t *testing.T) {
 		"parquet":     {[]byte("PAR1xxxxxxxxxxxxxxxx"), "format = 'parquet'"},
 		"file cut":    {file[:len(file)-3], "cut off"},
 		"stream cut":  {stream[:len(stream)-24], "unexpected EOF"},
+		"no end":      {stream[:len(stream)-8], "the mark of its end is missing"},
+		"two streams": {append(bytes.Clone(stream), stream...), "bytes stand behind the mark of its end"},
 		"only magic":  {[]byte("ARROW1\x00\x00"), "cut off"},
 		"out of time": {far, "row 1 of a batch is out of range of TIMESTAMP"},
+		"a day":       {late(arrow.FixedWidthTypes.Time32ms, 86_399_000, 86_400_000), "row 1 of a batch is out of range of TIME"},
+		"a day, us":   {late(arrow.FixedWidthTypes.Time64us, 86_399_000_000, -1), "row 1 of a batch is out of range of TIME"},
+		"a day, ns":   {late(arrow.FixedWidthTypes.Time64ns, 86_399_000_000_000, 86_400_000_000_000), "row 1 of a batch is out of range of TIME"},
 		"no UTF-8":    {bytes.Replace(bad, []byte("abcdefgh"), []byte("abc\xffefgh"), 1), "row 1 of a batch is not UTF-8"},
 		"gzip cut":    {zipped(file)[:40], "damaged"},
 	} {

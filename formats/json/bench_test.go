@@ -127,7 +127,7 @@ func TestAllocations(t *testing.T) {
 		schema := columnartest.Schema(t, c.schema)
 		allocations := func(rows int) float64 {
 			file := codectest.File(t, "x.json", c.text(rows))
-			return testing.AllocsPerRun(3, func() { drain(t, f, file, schema, connector.ScanRequest{Mem: mem}) })
+			return testing.AllocsPerRun(3, func() { drain(t, f, file, schema, connector.ScanRequest{Mem: mem, SplitBytes: 1 << 30}) })
 		}
 		few, many := allocations(2000), allocations(40_000)
 		if perRow := (many - few) / 38_000; perRow > 0.02 {

@@ -26,6 +26,7 @@ type tinyFile struct {
 	chunk      int64 // values by the chunk
 	group, all int64 // rows by the row group and the footer
 	listed     []format.Encoding
+	called     string // the column, by its chunk
 }
 
 func (f tinyFile) encode(t *testing.T) []byte {
@@ -58,7 +59,7 @@ func (f tinyFile) encode(t *testing.T) []byte {
 		Version: 1, NumRows: f.all,
 		Schema: []format.SchemaElement{{Name: "schema", NumChildren: thrift.New(int32(1))}, {Name: "a", Type: thrift.New(format.Int64), RepetitionType: thrift.New(repetition)}},
 		RowGroups: []format.RowGroup{{NumRows: f.group, Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{
-			Type: format.Int64, Encoding: f.listed, PathInSchema: []string{"a"}, NumValues: f.chunk,
+			Type: format.Int64, Encoding: f.listed, PathInSchema: []string{f.called}, NumValues: f.chunk,
 			TotalCompressedSize: int64(len(page)), TotalUncompressedSize: int64(len(page)), DataPageOffset: int64(len(magic)),
 		}}}}},
 	})
@@ -76,7 +77,7 @@ func (f tinyFile) encode(t *testing.T) []byte {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	good := tinyFile{
-		levels: []byte{3 << 1, 1}, body: make([]byte, 24), values: 3, chunk: 3, group: 3, all: 3, listed: []format.Encoding{format.Plain, format.RLE},
+		levels: []byte{3 << 1, 1}, body: make([]byte, 24), values: 3, chunk: 3, group: 3, all: 3, listed: []format.Encoding{format.Plain, format.RLE}, called: "a",
 	}
 	for i := range 3 {
 		good.body[8*i] = byte(5 + i)
@@ -102,6 +103,7 @@ func TestCounts(t *testing.T) {
 			f.version, f.levels, f.body, f.nulls = 2, []byte{1 << 1, 0, 2 << 1, 1}, f.body[:16], 2
 		}, "a page has 1 nulls, by its header 2"},
 		{"other rows", func(f *tinyFile) { f.all = 4 }, "its row groups have 3 rows, by the footer 4"},
+		{"another name", func(f *tinyFile) { f.called = "b" }, `column a: it is called "b" there, "a" in the schema`},
 		{"repeated", func(f *tinyFile) { f.version, f.repeated, f.levels, f.group, f.all = 2, true, twoLists, 2, 2 }, "[[5,6] [7]]"},
 		{"a row too many", func(f *tinyFile) {
 			f.version, f.repeated, f.levels, f.group, f.all = 2, true, twoLists, 1, 1

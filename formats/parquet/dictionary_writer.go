@@ -144,7 +144,7 @@ func appendCodes(b []byte, codes []int32, n int) ([]byte, error) {
 // valueDictionary gives numbers of four or eight bytes codes, in order of first sight.
 type valueDictionary struct {
 	values []uint64
-	slots  []uint32 // code+1, 0: free; a power of two, a quarter full at most after any page
+	slots  []uint32 // code+1, 0: free; a power of two, a quarter full at most
 	codes  []int32  // of the page being encoded
 }
 
@@ -153,6 +153,7 @@ const (
 	maxValues   = 1 << 14
 	valueSample = 8192
 	uniqueTest  = 512 // values of a page that tell a column of unique ones
+	firstValues = 256 // room to begin with: few different values stay in the fastest cache
 )
 
 // encode codes a page of values of size bytes each. It is false if there are too many
@@ -162,7 +163,7 @@ func (d *valueDictionary) encode(values []byte, size int) bool {
 	if len(d.values) == 0 && d.hardlyRepeats(values, size) {
 		return false
 	}
-	d.makeRoom(min(len(d.values)+n, maxValues))
+	d.makeRoom(len(d.values) + firstValues)
 	d.codes = slices.Grow(d.codes[:0], n)[:n]
 	sampled := len(d.values)
 	for i := range d.codes {
@@ -206,7 +207,7 @@ func (d *valueDictionary) hardlyRepeats(values []byte, size int) bool {
 	return different >= 2*pairs-1
 }
 
-// makeRoom makes slots for n values, so that a small file does not pay for a large one.
+// makeRoom makes slots for n values.
 func (d *valueDictionary) makeRoom(n int) {
 	if 4*n <= len(d.slots) {
 		return
@@ -239,6 +240,9 @@ func (d *valueDictionary) code(v uint64) (int32, bool) {
 			}
 			d.values = append(d.values, v)
 			d.slots[i] = uint32(len(d.values))
+			if 4*len(d.values) > len(d.slots) {
+				d.makeRoom(2 * len(d.values))
+			}
 			return int32(len(d.values) - 1), true
 		}
 		if d.values[s-1] == v {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -67,6 +69,8 @@ type formatError struct{ reason string }
 
 func (e *formatError) Error() string { return e.reason }
 
+const encrypted = "the Parquet file is encrypted, which is not supported; have it written without encryption, or left out by mode = 'drop'"
+
 func invalid(format string, args ...any) error { return &formatError{fmt.Sprintf(format, args...)} }
 
 // footerBytes returns the encoded metadata.
@@ -86,7 +90,7 @@ func footerBytes(f io.ReaderAt, size int64) ([]byte, error) {
 	end := buf[len(buf)-tail:]
 	switch string(end[4:]) {
 	case "PARE":
-		return nil, invalid("the file is encrypted, which is not supported")
+		return nil, &formatError{encrypted}
 	case string(magic):
 	default:
 		return nil, invalid("not a whole Parquet file: it does not end in PAR1")
@@ -120,16 +124,16 @@ func (m *fileMeta) parse(raw []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if rest := len(raw) - length; rest != 0 {
-		return errors.New("damaged Parquet file: bytes after the footer, or an encrypted file")
-	}
 	var protocol thrift.CompactProtocol
 	// The decoder lets strings alias its input; a copy keeps the read buffer free.
-	if err := thrift.NewDecoder(protocol.NewReaderFromBytes(bytes.Clone(raw))).Decode(&m.footer); err != nil {
+	if err := thrift.NewDecoder(protocol.NewReaderFromBytes(bytes.Clone(raw[:length]))).Decode(&m.footer); err != nil {
 		return fmt.Errorf("damaged Parquet file: footer: %w", err)
 	}
-	if m.footer.EncryptionAlgorithm.Value != nil {
-		return errors.New("the file is encrypted, which is not supported")
+	if m.footer.EncryptionAlgorithm.Value != nil { // and a signature follows
+		return errors.New(encrypted)
+	}
+	if length < len(raw) {
+		return errors.New("damaged Parquet file: bytes after the footer")
 	}
 	if m.root, m.leaves, err = buildSchema(m.footer.Schema, hasExactIntervals(m.footer.KeyValueMetadata)); err != nil {
 		return err
@@ -167,6 +171,9 @@ func (m *fileMeta) checkChunk(c *format.ColumnChunk, leaf *node, rows int64) err
 	}
 	if int32(meta.Type) != int32(leaf.physical) {
 		return fmt.Errorf("its type is %s, in the schema %s", meta.Type, leaf.physical)
+	}
+	if len(meta.PathInSchema) > 0 && !slices.Equal(meta.PathInSchema, leaf.path) {
+		return fmt.Errorf("it is called %q there, %q in the schema", strings.Join(meta.PathInSchema, "."), strings.Join(leaf.path, "."))
 	}
 	start := chunkStart(meta)
 	if rows > 0 && (start < int64(len(magic)) || start >= m.size || meta.TotalCompressedSize < 0) {

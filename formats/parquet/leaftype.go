@@ -9,11 +9,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/formats/codec"
 )
 
 // leafType is the engine's type of a primitive column. signed says that the
@@ -328,10 +328,7 @@ func convertUint32(dst, src []byte, n int) error {
 }
 
 func convertFloat16(dst, src []byte, n int) error {
-	out := arrow.Float32Traits.CastFromBytes(dst)[:n]
-	for i := range out {
-		out[i] = float16.FromBits(binary.LittleEndian.Uint16(src[2*i:])).Float32()
-	}
+	codec.FromHalfs(arrow.Float32Traits.CastFromBytes(dst)[:n], src)
 	return nil
 }
 

@@ -333,6 +333,30 @@ func TestNotParquet(t *testing.T) {
 	}
 }
 
+// TestEncrypted reads files with an encrypted footer, and with a legible one that is signed.
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+	b := columnartest.Batch(t, columnartest.Mem(t), "a:bigint\n1\n")
+	defer b.Release()
+	table := array.NewTableFromRecords(b.Schema(), []arrow.RecordBatch{b})
+	defer table.Release()
+	for name, options := range map[string][]pqfile.EncryptOption{"footer": nil, "columns": {pqfile.WithPlaintextFooter()}} {
+		m := vfs.NewMem()
+		f, err := m.Create("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		props := pqfile.NewWriterProperties(pqfile.WithEncryptionProperties(pqfile.NewFileEncryptionProperties("0123456789012345", options...)))
+		if err := pqarrow.WriteTable(table, f, 300, props, pqarrow.NewArrowWriterProperties()); err != nil {
+			t.Fatal(err)
+		}
+		const want = "f: the Parquet file is encrypted, which is not supported; have it written without encryption, or left out by mode = 'drop'"
+		if _, err := OpenFile(m, "f"); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
 func foreignProperties() []*pqfile.WriterProperties {
 	var all []*pqfile.WriterProperties
 	for _, v := range []pqfile.DataPageVersion{pqfile.DataPageV1, pqfile.DataPageV2} {

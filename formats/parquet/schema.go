@@ -3,6 +3,7 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -43,6 +44,7 @@ type node struct {
 	children        []*node // struct: fields; list: element; map: key, value
 	// leaves
 	leaf     int // number of the column chunk in its row group
+	path     []string
 	physical format.Type
 	length   int // of FIXED_LEN_BYTE_ARRAY
 	element  *format.SchemaElement
@@ -64,6 +66,7 @@ type raw struct {
 	children []*raw
 	def, rep int
 	leaf     int
+	path     []string // of a leaf: its names from the top
 }
 
 const maxSchemaDepth = 100
@@ -72,6 +75,7 @@ const maxSchemaDepth = 100
 type schemaBuilder struct {
 	elements []format.SchemaElement
 	at       int
+	path     []string // of the element at hand
 	leaves   []*node
 	nleaves  int
 	exact    bool // intervals are exact
@@ -112,10 +116,12 @@ func (b *schemaBuilder) parse(depth, def, rep int) (*raw, error) {
 			def++
 			rep++
 		}
+		b.path = append(b.path, e.Name)
+		defer func() { b.path = b.path[:depth-1] }()
 	}
 	r := &raw{element: e, def: def, rep: rep}
 	if e.Type.Valid {
-		r.leaf = b.nleaves
+		r.leaf, r.path = b.nleaves, slices.Clone(b.path)
 		b.nleaves++
 		return r, nil
 	}
@@ -155,7 +161,7 @@ func (b *schemaBuilder) single(r *raw, above, aboveRep int) *node {
 	case r.element.Type.Valid:
 		n := &node{
 			name: r.element.Name, kind: leafNode, def: r.def, rep: r.rep,
-			above: above, aboveRep: aboveRep, leaf: r.leaf, element: r.element,
+			above: above, aboveRep: aboveRep, leaf: r.leaf, path: r.path, element: r.element,
 			physical: r.element.Type.V, length: int(r.element.TypeLength.V),
 		}
 		n.typ, n.signed, n.err = leafType(r.element)

@@ -317,7 +317,7 @@ func (r *reader) append() error {
 // explain names file and line of a line that is too long to be read.
 func (r *reader) explain(err error) error {
 	if errors.Is(err, codec.ErrRecordSize) {
-		return &connector.RecordError{File: r.file.Path, Line: r.in.Line(r.in.Offset(r.in.Lo())), Reason: err.Error(), Err: err}
+		return &connector.RecordError{File: r.file.Path, Line: r.in.Line(r.in.Offset(r.in.Lo())), Reason: fmt.Sprintf("the line is larger than %d MiB", codec.MaxRecord>>20), Err: err}
 	}
 	return err
 }

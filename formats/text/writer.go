@@ -17,7 +17,7 @@ type writer struct{ out *codec.TextWriter }
 // a null, and a text that holds a line end.
 func (f *format) NewWriter(w io.Writer, schema *arrow.Schema, _ codec.WriterOptions) (codec.Writer, error) {
 	if schema.NumFields() != 1 || schema.Field(0).Type.ID() != arrow.STRING && schema.Field(0).Type.ID() != arrow.BINARY {
-		return nil, fmt.Errorf("a text file takes one column of type VARCHAR, not %s", columnar.SchemaString(schema))
+		return nil, fmt.Errorf("a text file has one column of type VARCHAR, not %s; make one of them, as with CAST or concat, or choose another format", columnar.SchemaString(schema))
 	}
 	out, err := codec.NewTextWriter(w, f.opts.Compression, f.opts.CompressionLevel)
 	return &writer{out}, err

@@ -66,7 +66,7 @@ func (t *Table) finishLoad() error {
 func (t *Table) eachShard(f func(i int, s *Shard) error) error {
 	var g errgroup.Group
 	for i, s := range t.shards {
-		g.Go(func() error { return f(i, s) })
+		g.Go(func() error { return columnar.Guard("", func() error { return f(i, s) }) })
 	}
 	return g.Wait()
 }
@@ -81,7 +81,7 @@ func (t *Table) pipe(read func(take func(b arrow.RecordBatch, up func(arrow.Reco
 		b.Retain()
 		before.Go(func() error {
 			defer b.Release()
-			return up(b)
+			return columnar.Guard("", func() error { return up(b) })
 		})
 		return nil
 	})

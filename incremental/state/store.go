@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar"
 )
 
 // Store is one operator's state at one version.
@@ -112,9 +113,11 @@ func (s *Store) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
 		if list := base.TableFiles(t.schema.Name); len(list) > 0 {
 			from = list[len(list)-1].To
 		}
-		g.Go(func() (err error) {
-			written[i], err = t.commit(ctx, s.provider.files, s.operator, from, to)
-			return err
+		g.Go(func() error {
+			return columnar.Guard("", func() (err error) {
+				written[i], err = t.commit(ctx, s.provider.files, s.operator, from, to)
+				return err
+			})
 		})
 	}
 	if err := g.Wait(); err != nil {

@@ -176,9 +176,12 @@ func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 		for i, k := range routing {
 			exprs[i] = k.Expr
 		}
-		if below, err = physical.NewExchange(below, exprs...); err != nil {
+		x, err := physical.NewExchange(below, exprs...)
+		if err != nil {
 			return nil, err
 		}
+		x.Ordered = spec.HasOrderedDistinct()
+		below = x
 	}
 	return &StateStoreSave{input: below, spec: spec, inst: inst}, nil
 }

@@ -102,7 +102,7 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 		if err != nil || !pl.WantsOrder() {
 			return p, err
 		}
-		return inKeyOrder(x, p)
+		return physical.InKeyOrder(x, p)
 	case *logical.Distinct:
 		return planDistinct(pl, x, inst)
 	case *logical.Limit:
@@ -113,25 +113,6 @@ func PlanNode(pl *physical.Planner, n logical.Node, inst *Instance) (physical.Pl
 		return planGroups(pl, x, inst)
 	}
 	return nil, fmt.Errorf("bug: %s keeps no state", n)
-}
-
-// inKeyOrder gives the groups of a batch in the order of their event times, then of their
-// other keys: which shard keeps them, and since when, is no order to count rows by.
-func inKeyOrder(a *logical.Aggregate, p physical.Plan) (physical.Plan, error) {
-	marks := logical.EventTimes(a)
-	var times, others []logical.SortKey
-	for i, c := range a.Schema().Columns[:len(a.Keys)] {
-		key := logical.SortKey{Expr: &expr.Ref{Index: i, Name: c.Name, DataType: c.DataType, Null: true}, NullsFirst: true}
-		if _, ok := marks[c.ID]; ok {
-			times = append(times, key)
-		} else {
-			others = append(others, key)
-		}
-	}
-	if len(a.Keys) == 0 {
-		return p, nil
-	}
-	return physical.NewSort(p, append(times, others...))
 }
 
 // Release gives up the memory kept for the next batch.

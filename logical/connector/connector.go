@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -107,7 +108,12 @@ const (
 	Complete                   // the whole result
 )
 
-func (m OutputMode) String() string { return [...]string{"append", "update", "complete"}[m] }
+func (m OutputMode) String() string {
+	if m > Complete {
+		return fmt.Sprintf("OutputMode(%d)", m)
+	}
+	return [...]string{"append", "update", "complete"}[m]
+}
 
 // Sink makes a batch durable first, visible second.
 type Sink interface {

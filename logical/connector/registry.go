@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,6 +28,8 @@ type Env struct {
 	Columns *arrow.Schema
 	// Pinned is what an earlier Discover chose, as the checkpoint kept it.
 	Pinned map[string]string
+	// Listed is what that Discover handed on in Discovery.Listed, if it was just called.
+	Listed any
 	// Log is the durable memory of a source.
 	Log BatchLog
 
@@ -91,6 +94,9 @@ type Discovery struct {
 	Pinned map[string]string
 	// HasMetadata says that the source gives the hidden columns of files.
 	HasMetadata bool
+	// Listed is for the source that is opened next, in Env.Listed: what was found on the
+	// way and need not be looked for again. Nothing keeps it; nil is nothing.
+	Listed any
 }
 
 // Connector makes tables, sources and sinks. A nil function means it has none. Bad
@@ -113,16 +119,19 @@ type Connector struct {
 	CheckSink func(env Env) error
 }
 
-// Registry maps names to connectors, and knows the names of the file formats. It is
-// filled once and then only read.
+// Registry maps names to connectors, and knows the names of the file formats. It is safe
+// for concurrent use.
 type Registry struct {
+	mu         sync.RWMutex
 	connectors []Connector
 	formats    []string
 }
 
 // Add registers a connector; a name already taken is an error.
 func (r *Registry) Add(c Connector) error {
-	if _, err := r.Lookup(c.Name); err == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.connectors, func(o Connector) bool { return strings.EqualFold(o.Name, c.Name) }) {
 		return fmt.Errorf("connector %s is already registered", c.Name)
 	}
 	r.connectors = append(r.connectors, c)
@@ -134,7 +143,7 @@ func (r *Registry) Lookup(name string) (Connector, error) {
 	if name == "" {
 		name = "filesystem"
 	}
-	for _, c := range r.connectors {
+	for _, c := range r.all() {
 		if strings.EqualFold(c.Name, name) {
 			return c, nil
 		}
@@ -143,24 +152,38 @@ func (r *Registry) Lookup(name string) (Connector, error) {
 		Reason: "there is no such connector" + columnar.DidYouMean(name, r.Connectors())}
 }
 
+func (r *Registry) all() []Connector {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.connectors)
+}
+
 // Connectors lists the names of the connectors.
 func (r *Registry) Connectors() []string {
 	var names []string
-	for _, c := range r.connectors {
+	for _, c := range r.all() {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
 // AddFormats registers names of file formats.
-func (r *Registry) AddFormats(names ...string) { r.formats = append(r.formats, names...) }
+func (r *Registry) AddFormats(names ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.formats = append(r.formats, names...)
+}
 
 // Formats lists the file formats, for read_csv(…) and kin and for messages.
-func (r *Registry) Formats() []string { return slices.Clone(r.formats) }
+func (r *Registry) Formats() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.formats)
+}
 
 // Clone returns a copy to which a session's own connectors can be added.
 func (r *Registry) Clone() *Registry {
-	return &Registry{connectors: slices.Clone(r.connectors), formats: slices.Clone(r.formats)}
+	return &Registry{connectors: r.all(), formats: r.Formats()}
 }
 
 // Table opens a bounded table of the named connector.
@@ -227,7 +250,7 @@ func (r *Registry) CheckSink(name string, env Env) error {
 
 func cannot(c Connector, what string, can func(Connector) bool, r *Registry) error {
 	var others []string
-	for _, o := range r.connectors {
+	for _, o := range r.all() {
 		if can(o) {
 			others = append(others, o.Name)
 		}

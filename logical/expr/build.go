@@ -23,7 +23,11 @@ func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return movedDate(&Call{Func: f, Signature: sig, Args: castAll(args, sig.Args)}, args), nil
+	c := &Call{Func: f, Signature: sig, Args: castAll(args, sig.Args)}
+	if x := roundedDecimal(c); x != c {
+		return x, nil
+	}
+	return movedDate(c, args), nil
 }
 
 // NewAgg resolves an aggregate function over typed arguments. filter may be nil.
@@ -36,8 +40,16 @@ func NewAgg(reg *function.Registry, name string, distinct bool, filter Expr, arg
 	if err != nil {
 		return nil, err
 	}
-	distinct = distinct && !sig.Overload.IgnoresDistinct
-	return &Agg{Func: f, Signature: sig, Args: castAll(args, sig.Args), Distinct: distinct, Filter: filter}, nil
+	agg := &Agg{Func: f, Signature: sig, Args: castAll(args, sig.Args), Distinct: distinct && !sig.Overload.IgnoresDistinct, Filter: filter}
+	if c := sig.Overload.Constant; c != nil {
+		switch v := constant(agg.Args[1]); {
+		case v == nil:
+			return nil, fmt.Errorf("%s: %s; %s is no constant", name, c.Rule, args[1])
+		case !c.Allows(v):
+			return nil, fmt.Errorf("%s: %s, not %s", name, c.Rule, args[1])
+		}
+	}
+	return agg, nil
 }
 
 // Types are the types of resolved expressions.

@@ -9,8 +9,8 @@ import (
 	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
-// The type of a call follows from the types of its arguments, but for two on times, where
-// it also depends on what an argument is.
+// The type of a call follows from the types of its arguments, but for two on times, and
+// the rounding of decimals, where it also depends on what an argument is.
 
 // fractionalParts are the parts of a time that have a fraction, unlike all others, and the
 // functions that they have for that.

@@ -59,52 +59,96 @@ var infix = map[string]string{
 	"is_distinct_from": "IS DISTINCT FROM", "is_not_distinct_from": "IS NOT DISTINCT FROM",
 }
 
-func (c *Call) String() string {
+func (c *Call) String() string  { return text(c.write) }
+func (c *Cast) String() string  { return text(c.write) }
+func (l *Logic) String() string { return text(l.write) }
+func (c *Case) String() string  { return text(c.write) }
+func (i *In) String() string    { return text(i.write) }
+
+// writer is what nodes are that may be many and deep: their text is written once, not
+// copied on every level.
+type writer interface{ write(sb *strings.Builder) }
+
+func text(write func(*strings.Builder)) string {
+	var sb strings.Builder
+	write(&sb)
+	return sb.String()
+}
+
+func write(sb *strings.Builder, e Expr) {
+	if w, ok := e.(writer); ok {
+		w.write(sb)
+		return
+	}
+	sb.WriteString(e.String())
+}
+
+func (c *Call) write(sb *strings.Builder) {
 	if op, ok := infix[c.Func.Name]; ok && len(c.Args) == 2 {
-		return paren(c.Args[0]) + " " + op + " " + paren(c.Args[1])
+		paren(sb, c.Args[0])
+		sb.WriteString(" " + op + " ")
+		paren(sb, c.Args[1])
+		return
 	}
 	switch c.Func.Name {
 	case "is_null":
-		return paren(c.Args[0]) + " IS NULL"
+		paren(sb, c.Args[0])
+		sb.WriteString(" IS NULL")
 	case "is_not_null":
-		return paren(c.Args[0]) + " IS NOT NULL"
+		paren(sb, c.Args[0])
+		sb.WriteString(" IS NOT NULL")
 	case "not":
-		return "NOT " + paren(c.Args[0])
+		sb.WriteString("NOT ")
+		paren(sb, c.Args[0])
 	case "-":
-		return "-" + paren(c.Args[0])
+		sb.WriteString("-")
+		paren(sb, c.Args[0])
+	default:
+		sb.WriteString(c.Func.Name + "(")
+		writeList(sb, c.Args)
+		sb.WriteString(")")
 	}
-	return c.Func.Name + "(" + List(c.Args) + ")"
 }
 
-func (c *Cast) String() string {
-	word := "CAST("
+func (c *Cast) write(sb *strings.Builder) {
 	if c.Try {
-		word = "TRY_CAST("
+		sb.WriteString("TRY_")
 	}
-	return word + c.Input.String() + " AS " + columnar.TypeName(c.To) + ")"
+	sb.WriteString("CAST(")
+	write(sb, c.Input)
+	sb.WriteString(" AS " + columnar.TypeName(c.To) + ")")
 }
 
-func (l *Logic) String() string {
-	parts := make([]string, len(l.Args))
+func (l *Logic) write(sb *strings.Builder) {
 	for i, a := range l.Args {
-		parts[i] = paren(a)
+		if i > 0 {
+			sb.WriteString(" " + l.Op.String() + " ")
+		}
+		paren(sb, a)
 	}
-	return strings.Join(parts, " "+l.Op.String()+" ")
 }
 
-func (c *Case) String() string {
-	var sb strings.Builder
+func (c *Case) write(sb *strings.Builder) {
 	sb.WriteString("CASE")
 	for i := range c.Whens {
-		fmt.Fprintf(&sb, " WHEN %s THEN %s", c.Whens[i], c.Thens[i])
+		sb.WriteString(" WHEN ")
+		write(sb, c.Whens[i])
+		sb.WriteString(" THEN ")
+		write(sb, c.Thens[i])
 	}
 	if c.Else != nil {
-		fmt.Fprintf(&sb, " ELSE %s", c.Else)
+		sb.WriteString(" ELSE ")
+		write(sb, c.Else)
 	}
-	return sb.String() + " END"
+	sb.WriteString(" END")
 }
 
-func (i *In) String() string { return paren(i.Value) + " IN (" + List(i.List) + ")" }
+func (i *In) write(sb *strings.Builder) {
+	paren(sb, i.Value)
+	sb.WriteString(" IN (")
+	writeList(sb, i.List)
+	sb.WriteString(")")
+}
 
 func (a *Agg) String() string { return aggString(a.Func.Name, a.Args, a.Distinct, a.Filter) }
 
@@ -129,11 +173,16 @@ func aggString(name string, args []Expr, distinct bool, filter Expr) string {
 
 // List prints expressions separated by commas.
 func List(list []Expr) string {
-	parts := make([]string, len(list))
+	return text(func(sb *strings.Builder) { writeList(sb, list) })
+}
+
+func writeList(sb *strings.Builder, list []Expr) {
 	for i, e := range list {
-		parts[i] = e.String()
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		write(sb, e)
 	}
-	return strings.Join(parts, ", ")
 }
 
 // String prints expr AS name, or the expression alone where the name says the same.
@@ -141,21 +190,32 @@ func (n Named) String() string {
 	if c, ok := n.Expr.(*Column); ok && c.Name == n.Name {
 		return n.Expr.String()
 	}
-	if n.Expr.String() == n.Name {
-		return n.Name
+	if s := n.Expr.String(); s != n.Name {
+		return s + " AS " + n.Name
 	}
-	return n.Expr.String() + " AS " + n.Name
+	return n.Name
 }
 
-// paren prints e in parentheses if it is an operator application.
-func paren(e Expr) string {
+// paren writes e, in parentheses if it is an operator application.
+func paren(sb *strings.Builder, e Expr) {
+	if !isOperator(e) {
+		write(sb, e)
+		return
+	}
+	sb.WriteString("(")
+	write(sb, e)
+	sb.WriteString(")")
+}
+
+func isOperator(e Expr) bool {
 	switch x := e.(type) {
 	case *Call:
-		if _, ok := infix[x.Func.Name]; ok && len(x.Args) == 2 || x.Func.Name == "is_null" || x.Func.Name == "is_not_null" || x.Func.Name == "not" {
-			return "(" + e.String() + ")"
+		if _, ok := infix[x.Func.Name]; ok && len(x.Args) == 2 {
+			return true
 		}
+		return x.Func.Name == "is_null" || x.Func.Name == "is_not_null" || x.Func.Name == "not"
 	case *Logic, *In:
-		return "(" + e.String() + ")"
+		return true
 	}
-	return e.String()
+	return false
 }

@@ -27,6 +27,8 @@ type Resolver struct {
 // Resolve types e from its leaves up. A resolved expression comes back as it is.
 func (r *Resolver) Resolve(e Expr) (Expr, error) {
 	switch x := e.(type) {
+	case nil:
+		return nil, errNoTerm
 	case *Name:
 		return r.name(x)
 	case *Unresolved:

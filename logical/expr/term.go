@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +35,31 @@ const (
 )
 
 // Err is the first thing wrong in the term, found while it was built.
-func (t Term) Err() error { return t.err }
+func (t Term) Err() error {
+	switch {
+	case t.err != nil:
+		return usage(t.err)
+	case t.Expr == nil:
+		return errNoTerm
+	}
+	return nil
+}
+
+// errNoTerm is of the zero Term.
+var errNoTerm = usage(errors.New("a Term is empty; make one with Col, Lit or Func"))
+
+// UsageError is a mistake in what was asked for, found before anything ran.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(err error) error {
+	if e, ok := err.(*UsageError); ok {
+		return e
+	}
+	return &UsageError{err}
+}
 
 // Col is a column, by name or as table.name, or a field of a struct as column.field.
 func Col(name string) Term {
@@ -137,8 +162,8 @@ func Func(name string, args ...Term) Term {
 // Window is the window of fixed size, in event time, that a row falls into: a grouping
 // term, giving a struct of start and end named window. With one more duration, the slide,
 // windows begin that often and overlap; with another, the start, they are shifted by it.
-func Window(time Term, size time.Duration, slideAndStart ...time.Duration) Term {
-	t := Term{err: time.err}
+func Window(at Term, size time.Duration, slideAndStart ...time.Duration) Term {
+	t := Term{err: at.Err()}
 	spec := &WindowSpec{Size: size.Microseconds(), Slide: size.Microseconds()}
 	switch n := len(slideAndStart); {
 	case n > 2:
@@ -149,7 +174,12 @@ func Window(time Term, size time.Duration, slideAndStart ...time.Duration) Term 
 	case n == 1:
 		spec.Slide = slideAndStart[0].Microseconds()
 	}
-	t.Expr = &Unresolved{Func: "window", Args: []Expr{time.Expr}, Window: spec}
+	for _, d := range append([]time.Duration{size}, slideAndStart...) {
+		if d%time.Microsecond != 0 && t.err == nil {
+			t.err = fmt.Errorf("the durations of a window are whole microseconds, not %s", d)
+		}
+	}
+	t.Expr = &Unresolved{Func: "window", Args: []Expr{at.Expr}, Window: spec}
 	return t
 }
 
@@ -165,8 +195,8 @@ func SessionWindow(time, gap Term) Term {
 
 func firstError(terms []Term) error {
 	for _, t := range terms {
-		if t.err != nil {
-			return t.err
+		if err := t.Err(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -238,12 +268,25 @@ func (t Term) Like(pattern string) Term { return Func("like", t, Lit(pattern)) }
 
 // Cast converts; a value that cannot be converted fails the query.
 func (t Term) Cast(dt arrow.DataType) Term {
-	return Term{Expr: &Unresolved{Func: castName, Args: []Expr{t.Expr}, To: dt}, err: t.err}
+	return Term{Expr: &Unresolved{Func: castName, Args: []Expr{t.Expr}, To: dt}, err: t.castable(dt)}
 }
 
 // TryCast converts; a value that cannot be converted becomes null.
 func (t Term) TryCast(dt arrow.DataType) Term {
-	return Term{Expr: &Unresolved{Func: tryCastName, Args: []Expr{t.Expr}, To: dt}, err: t.err}
+	return Term{Expr: &Unresolved{Func: tryCastName, Args: []Expr{t.Expr}, To: dt}, err: t.castable(dt)}
+}
+
+// castable is what is wrong with a cast of the term.
+func (t Term) castable(dt arrow.DataType) error {
+	switch {
+	case t.Err() != nil:
+		return t.Err()
+	case dt == nil:
+		return errors.New("the type to cast to is nil; use one of package columnar, such as columnar.Int64")
+	case !columnar.Supported(dt):
+		return fmt.Errorf("the engine does not compute with %s; use a type of package columnar, such as columnar.Timestamp", dt)
+	}
+	return nil
 }
 
 // EqNull is equality for which null equals null, and nothing else does.
@@ -264,7 +307,7 @@ func (t Term) Filter(cond Term) Term {
 func (t Term) changed(rule string, change func(*Unresolved)) Term {
 	u, ok := t.Expr.(*Unresolved)
 	if !ok {
-		if t.err == nil {
+		if t.err = t.Err(); t.err == nil {
 			t.err = fmt.Errorf("%s, not to %s", rule, t.Expr)
 		}
 		return t
@@ -286,6 +329,9 @@ func (t Term) Otherwise(value Term) Term { return t.extendCase(value) }
 
 func (t Term) extendCase(terms ...Term) Term {
 	u, ok := t.Expr.(*Unresolved)
+	if t.err = t.Err(); t.err != nil {
+		return t
+	}
 	if !ok || u.Func != caseName || len(u.Args)%2 == 1 {
 		t.err = fmt.Errorf("When and Otherwise continue a When, not %s", t.Expr)
 		return t

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
@@ -19,10 +20,10 @@ type RowWindow struct {
 
 // PartitionBy is the window of the rows that are equal in terms; of all rows if there are
 // none.
-func PartitionBy(terms ...Term) RowWindow { return RowWindow{partition: terms} }
+func PartitionBy(terms ...Term) RowWindow { return RowWindow{partition: slices.Clone(terms)} }
 
 // OrderBy orders the rows of each partition.
-func (w RowWindow) OrderBy(terms ...Term) RowWindow { w.order = terms; return w }
+func (w RowWindow) OrderBy(terms ...Term) RowWindow { w.order = slices.Clone(terms); return w }
 
 // Rows, Range and Groups set the frame: offsets count rows, are added to the one key of
 // the order, or count groups of rows that are equal in order.
@@ -47,9 +48,7 @@ func NewFrameEnd(kind BoundKind, offset Term) FrameEnd { return FrameEnd{kind, o
 // Over makes a window function of a call: of row_number, rank, lag and their kin, or of
 // an aggregate.
 func (t Term) Over(w RowWindow) Term {
-	if t.err == nil {
-		t.err = firstError(append(append([]Term(nil), w.partition...), w.order...))
-	}
+	t.err = firstError(append(append([]Term{t}, w.partition...), w.order...))
 	return t.changed("Over applies to a call of a function", func(u *Unresolved) { u.Over = &w })
 }
 
@@ -132,8 +131,8 @@ func (r *Resolver) frameOffsets(o *Over, w *RowWindow) error {
 		if end.kind != Preceding && end.kind != Following {
 			continue
 		}
-		if end.offset.err != nil {
-			return end.offset.err
+		if err := end.offset.Err(); err != nil {
+			return err
 		}
 		l, ok := end.offset.Expr.(*Literal)
 		if !ok {

@@ -54,6 +54,7 @@ type relation struct {
 	node    logical.Node
 	columns []column
 	files   []fileColumns // hidden columns of its tables
+	names   *nameIndex    // of many columns, once one was asked for
 }
 
 // column is one visible column of a relation.

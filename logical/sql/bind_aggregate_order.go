@@ -50,10 +50,9 @@ func (e *env) aggregateOrder(n *ast.Call, name string, agg *expr.Agg) ([]expr.Or
 	return order, nil
 }
 
-// isOrdered says whether the order of its rows changes what an aggregate is.
-func isOrdered(agg *expr.Agg) bool {
-	return agg.Signature.Overload.Ordered && agg.Func.Name != "any_value" && agg.Func.Name != "min_by" && agg.Func.Name != "max_by"
-}
+// isOrdered says whether the order of its rows changes what an aggregate is, be it only
+// which of several is taken, as of any_value.
+func isOrdered(agg *expr.Agg) bool { return agg.Signature.Overload.Ordered }
 
 // aggregatesInOrder are aggregates that take their rows in one order, nil as they arrive.
 type aggregatesInOrder struct {
@@ -85,6 +84,8 @@ func byOrder(aggs []expr.Named) []*aggregatesInOrder {
 	if len(list) == 0 {
 		return []*aggregatesInOrder{{aggs: others}}
 	}
+	// Groups come in the order of their first rows: of those as they arrive, if there are such.
+	slices.SortStableFunc(list, func(a, b *aggregatesInOrder) int { return min(len(a.order), 1) - min(len(b.order), 1) })
 	if len(list) == 1 {
 		list[0].aggs = inSequence(aggs, append(list[0].aggs, others...))
 	} else {

@@ -284,15 +284,13 @@ func (e *env) findColumn(table, name string) (*column, error) {
 		return nil, nil
 	}
 	var exact, fold []*column
-	for i := range e.rel.columns {
-		c := &e.rel.columns[i]
+	for c := range e.rel.named(name) {
 		if table == "" && c.shadowed || table != "" && !strings.EqualFold(c.table, table) {
 			continue
 		}
-		switch {
-		case c.name == name:
+		if c.name == name {
 			exact = append(exact, c)
-		case strings.EqualFold(c.name, name):
+		} else {
 			fold = append(fold, c)
 		}
 	}

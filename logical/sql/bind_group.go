@@ -69,23 +69,16 @@ func keyNamed(x expr.Expr, name string) expr.Named {
 
 // addKey adds a key unless it is there, and returns its place.
 func (sel *selection) addKey(n expr.Named) int {
-	for i, k := range sel.keys {
-		if expr.Equal(k.Expr, n.Expr) {
-			return i
-		}
+	at, added := sel.keySet.Add(n.Expr)
+	if added {
+		sel.keys = append(sel.keys, n)
 	}
-	sel.keys = append(sel.keys, n)
-	return len(sel.keys) - 1
+	return at
 }
 
 // isKey tells whether a column is grouped by.
 func (sel *selection) isKey(c *expr.Column) bool {
-	for _, k := range sel.keys {
-		if expr.Equal(k.Expr, c) {
-			return true
-		}
-	}
-	return false
+	return sel.keySet.Find(c) >= 0
 }
 
 // warnHiddenAlias tells of a GROUP BY name that is a column and, by alias, something
@@ -212,10 +205,8 @@ func (sel *selection) aggregateBelow() error {
 // and aggregates, collecting the aggregates. Any other column is a mistake, shown
 // in syntax.
 func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error) {
-	for i, k := range sel.keys {
-		if expr.Equal(x, k.Expr) {
-			return sel.groupKeys()[i].Column(), nil
-		}
+	if i := sel.keySet.Find(x); i >= 0 {
+		return sel.groupKeys()[i].Column(), nil
 	}
 	switch n := x.(type) {
 	case *expr.Agg:
@@ -266,14 +257,11 @@ func (sel *selection) isOuter(id expr.ID) bool {
 
 // aggregateColumn is the column of an aggregate, each computed once.
 func (sel *selection) aggregateColumn(a *expr.Agg) *expr.Column {
-	for _, known := range sel.aggs {
-		if expr.Equal(known.Expr, a) {
-			return known.Column()
-		}
+	at, added := sel.aggSet.Add(a)
+	if added {
+		sel.aggs = append(sel.aggs, expr.As(a, a.String()))
 	}
-	n := expr.As(a, a.String())
-	sel.aggs = append(sel.aggs, n)
-	return n.Column()
+	return sel.aggs[at].Column()
 }
 
 // ungrouped is the error for a column that is neither grouped nor aggregated. It

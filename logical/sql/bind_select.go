@@ -30,7 +30,9 @@ type selection struct {
 	unnest   *logical.Unnest // of the select list; its input is not what it stands on
 	subs     []*scalar
 	keys     []expr.Named
+	keySet   expr.Set // of keys, and of aggs: with the same numbers
 	aggs     []expr.Named
+	aggSet   expr.Set
 	grouped  bool
 	grouping *logical.Grouping // several grouping sets; nil otherwise
 }
@@ -516,10 +518,9 @@ func (sel *selection) project(orders []*order) (*relation, error) {
 	for _, it := range sel.items {
 		list = append(list, named(it.x, it.name, seen))
 	}
-	for _, o := range orders {
-		if err := sel.sortColumn(o, &list, distinct); err != nil {
-			return nil, err
-		}
+	list, err := sel.sortColumns(orders, list)
+	if err != nil {
+		return nil, err
 	}
 	if !distinct {
 		list = sel.keepBounds(list, seen)
@@ -559,29 +560,40 @@ func passesAll(list []expr.Named, in *logical.Schema) bool {
 	return true
 }
 
-// sortColumn finds the output column that an ORDER BY item means, or adds a hidden one.
-func (sel *selection) sortColumn(o *order, list *[]expr.Named, distinct bool) error {
-	at := o.output
-	for i, n := range *list {
-		if at >= 0 {
-			break
-		}
-		if expr.Equal(n.Expr, o.x) {
-			at = i
+// sortColumns finds the output columns that the ORDER BY items mean, and adds hidden ones
+// for the rest to the list.
+func (sel *selection) sortColumns(orders []*order, list []expr.Named) ([]expr.Named, error) {
+	var known expr.Set
+	var places []int // in list, of what is known
+	know := func(i int) {
+		if _, added := known.Add(list[i].Expr); added {
+			places = append(places, i)
 		}
 	}
-	if at < 0 {
-		if distinct {
-			return sel.b.hinted(o.syntax, "add it to the select list", "SELECT DISTINCT can be sorted by its own columns only")
+	for i := range list {
+		if len(orders) > 0 {
+			know(i)
 		}
-		at = len(*list)
-		*list = append(*list, expr.As(o.x, ast.Print(o.syntax.X)))
 	}
-	if id := (*list)[at].Expr.Type().ID(); id == arrow.MAP {
-		return sel.b.errorf(o.syntax, "values of type %s have no order", columnar.TypeName((*list)[at].Expr.Type()))
+	for _, o := range orders {
+		at := o.output
+		if k := known.Find(o.x); at < 0 && k >= 0 {
+			at = places[k]
+		}
+		if at < 0 {
+			if sel.s.Distinct == ast.Distinct {
+				return nil, sel.b.hinted(o.syntax, "add it to the select list", "SELECT DISTINCT can be sorted by its own columns only")
+			}
+			at = len(list)
+			list = append(list, expr.As(o.x, ast.Print(o.syntax.X)))
+			know(at)
+		}
+		if dt := list[at].Expr.Type(); dt.ID() == arrow.MAP {
+			return nil, sel.b.errorf(o.syntax, "values of type %s have no order", columnar.TypeName(dt))
+		}
+		o.x = list[at].Column()
 	}
-	o.x = (*list)[at].Column()
-	return nil
+	return list, nil
 }
 
 // keepBounds passes the bounds of a window on beside its struct, so that a query

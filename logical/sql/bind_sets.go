@@ -165,7 +165,7 @@ func (e *env) groupingKeys(n *ast.Call, name string) (logical.GroupingSet, error
 		if err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(e.sel.keys, func(k expr.Named) bool { return expr.Equal(k.Expr, x) })
+		at := e.sel.keySet.Find(x)
 		if at < 0 {
 			return nil, e.b.errorf(a, "%s takes keys of GROUP BY, which %s is not", name, ast.Print(a.Value))
 		}

@@ -239,19 +239,22 @@ func (b *binder) wrapOption(n ast.Node, args []*ast.Arg, err error) error {
 }
 
 // wrapDeclared puts a place on an error about what was declared: the option that it is
-// about, where it was written, else n, where the declaration is used.
+// about, or the name of what lacks it, where it was written; else n, where the declaration
+// is used.
 func (b *binder) wrapDeclared(n ast.Node, d *Declaration, err error) error {
 	var o *connector.OptionError
 	if errors.As(err, &o) && d != nil && d.create != nil {
+		var at ast.Node = d.create.Name
 		for _, option := range d.create.Options {
 			if strings.EqualFold(option.Key.Text, o.Key) {
-				_ = b.within(d.text, func() error {
-					err = b.wrap(option, err)
-					return nil
-				})
-				return err
+				at = option
 			}
 		}
+		_ = b.within(d.text, func() error {
+			err = b.wrap(at, err)
+			return nil
+		})
+		return err
 	}
 	return b.wrap(n, err)
 }

@@ -152,7 +152,7 @@ func (e *env) windowOf(_ ast.Expr, x expr.Expr) *bounds {
 			return &bounds{start, end}
 		}
 	case *expr.Column:
-		if e.rel == nil {
+		if e.rel == nil || len(e.b.windows) == 0 {
 			return nil
 		}
 		for _, c := range e.rel.columns {

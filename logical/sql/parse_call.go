@@ -391,12 +391,15 @@ func (p *parser) typeName() *ast.Type {
 	from := p.from()
 	p.typeBase(t)
 	t.Span = p.span(from)
-	for p.isSymbol("[") && p.err == nil {
+	for n := 1; p.isSymbol("[") && p.err == nil; n++ {
 		if !p.ahead(1).isSymbol("]") {
 			break
 		}
+		if p.depth+n > maxDepth {
+			p.failDeep()
+			break
+		}
 		p.skip(2)
-		p.link()
 		t = &ast.Type{Span: p.span(from), Name: "array", Elem: t}
 	}
 	return t

@@ -11,7 +11,7 @@ const (
 	maxDepth = 250
 	// maxLinks bounds the operators, joins and the like of one statement, which
 	// make a tree as deep as they are many.
-	maxLinks = 20000
+	maxLinks = 50000
 )
 
 // Parse reads the statements of a text. A mistake in one statement does not
@@ -188,13 +188,17 @@ func (p *parser) expectWord(word string) {
 func (p *parser) enter() bool {
 	p.depth++
 	if p.depth > maxDepth {
-		p.failWith("the text nests too deep", "name parts of the query in WITH or CREATE VIEW")
+		p.failDeep()
 		return false
 	}
 	return p.err == nil
 }
 
 func (p *parser) leave() { p.depth-- }
+
+func (p *parser) failDeep() {
+	p.failWith("the text nests too deep", "name parts of the query in WITH or CREATE VIEW")
+}
 
 // link counts what makes the tree deeper without nesting in the text.
 func (p *parser) link() {

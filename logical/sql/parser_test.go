@@ -104,7 +104,7 @@ func checkSpans(t *testing.T, src string, root ast.Node) {
 
 func TestDeepNestingIsAnError(t *testing.T) {
 	t.Parallel()
-	const n = 25_000
+	const n = 60_000
 	for name, src := range map[string]string{
 		"parens":    "SELECT " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n),
 		"minus":     "SELECT " + strings.Repeat("- ", n) + "1",

@@ -2,11 +2,13 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
 
@@ -48,6 +50,21 @@ type Planned struct {
 
 // Setting is one SET: a name in lower case, and the text of its value.
 type Setting struct{ Name, Value string }
+
+// SettingError puts the place of the SET on an error of applying it: of its name, or of the
+// value if the error is about that. Errors of other statements stay as they are.
+func (p *Planned) SettingError(file, src string, err error) error {
+	set, ok := p.Stmt.(*ast.Set)
+	if !ok || err == nil {
+		return err
+	}
+	var at ast.Node = set.Name[len(set.Name)-1]
+	var o *connector.OptionError
+	if errors.As(err, &o) && o.HasValue {
+		at = set.Value
+	}
+	return withFile(At(src, at, err), file)
+}
 
 // Plan gives a statement its meaning. src is the text the statement was parsed
 // from. CREATE changes the catalog. Mistakes are *Error; what is legal but not
@@ -119,7 +136,7 @@ func (p *Planner) Script(ctx context.Context, src string, do func(*Planned) erro
 			return err
 		}
 		if err := do(planned); err != nil {
-			return err
+			return planned.SettingError(p.File, src, err)
 		}
 		if set := planned.Setting; set != nil && set.Name == "time_zone" {
 			if zone, err := time.LoadLocation(set.Value); err == nil {

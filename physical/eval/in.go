@@ -8,60 +8,90 @@ import (
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/columnar/keyenc"
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
-// members is a list of literals prepared for look-up. Exactly one of the sets is
-// used; types without one are compared value by value.
+// members is a list of literals prepared for look-up: exactly one of the sets is used.
 type members struct {
 	ints  map[int64]struct{}
 	texts map[string]struct{}
-	null  bool // the list holds a NULL
+	keys  map[string]struct{} // of other types: encoded
+	null  bool                // the list holds a NULL
 }
 
 func (c *compiler) in(x *expr.In) (int, error) {
-	args, err := c.all(append([]expr.Expr{x.Value}, x.List...)...)
-	if err != nil {
+	n := node{op: opIn, expr: x, dt: columnar.Boolean}
+	var err error
+	if n.members, err = literalMembers(x); err != nil {
 		return 0, err
 	}
-	n := node{op: opIn, expr: x, dt: columnar.Boolean, args: args}
-	n.members = literalMembers(x)
-	return c.add(fmt.Sprintf("in %v", args), n), nil
+	if n.members != nil {
+		if n.args, err = c.all(x.Value); err != nil {
+			return 0, err
+		}
+		return c.add(fmt.Sprintf("in %v (%s)", n.args, expr.List(x.List)), n), nil
+	}
+	if n.args, err = c.all(append([]expr.Expr{x.Value}, x.List...)...); err != nil {
+		return 0, err
+	}
+	return c.add(fmt.Sprintf("in %v", n.args), n), nil
 }
 
-// literalMembers is the set of the list's values, or nil if it is not a list of
-// literals of a type that can be looked up.
-func literalMembers(x *expr.In) *members {
+// literalMembers is the set of the list's values; nil if there is none, or the list holds
+// anything else than literals of a type that can be looked up.
+func literalMembers(x *expr.In) (*members, error) {
+	var values []arrow.Array
 	m := &members{}
 	for _, e := range x.List {
 		l, ok := e.(*expr.Literal)
-		if !ok {
-			return nil
-		}
-		if l.IsNull() {
+		switch {
+		case !ok:
+			return nil, nil
+		case l.IsNull():
 			m.null = true
-			continue
+		default:
+			values = append(values, l.Value)
 		}
-		if v, ok := intAt(l.Value, 0); ok {
-			if m.ints == nil {
-				m.ints = map[int64]struct{}{}
-			}
+	}
+	dt := x.Value.Type()
+	if len(values) == 0 || arrow.IsNested(dt.ID()) {
+		return nil, nil
+	}
+	if _, ok := intAt(values[0], 0); ok {
+		m.ints = make(map[int64]struct{}, len(values))
+		for _, a := range values {
+			v, _ := intAt(a, 0)
 			m.ints[v] = struct{}{}
-			continue
 		}
-		text, ok := l.Value.(*array.String)
-		if !ok {
-			return nil
-		}
-		if m.texts == nil {
-			m.texts = map[string]struct{}{}
-		}
-		m.texts[text.Value(0)] = struct{}{}
+		return m, nil
 	}
-	if m.ints != nil && m.texts != nil {
-		return nil
+	if dt.ID() == arrow.STRING {
+		m.texts = make(map[string]struct{}, len(values))
+		for _, a := range values {
+			m.texts[a.(*array.String).Value(0)] = struct{}{}
+		}
+		return m, nil
 	}
-	return m
+	m.keys = make(map[string]struct{}, len(values))
+	for _, a := range values {
+		keys, err := encoded(a)
+		if err != nil {
+			return nil, err
+		}
+		m.keys[string(keys.Key(0))] = struct{}{}
+	}
+	return m, nil
+}
+
+// encoded are the values of a as keys.
+func encoded(a arrow.Array) (*keyenc.Keys, error) {
+	codec, err := keyenc.New([]arrow.DataType{a.DataType()}, nil)
+	if err != nil {
+		return nil, err
+	}
+	keys := &keyenc.Keys{}
+	return keys, codec.Encode([]arrow.Array{a}, keys)
 }
 
 // intAt is value i of a column whose values are integers underneath.
@@ -96,8 +126,10 @@ func (f *frame) evalIn(n *node, set *rowSet) (columnar.Datum, error) {
 	unmarkValid(unknown, value, f.rows)
 	column := columnar.Broadcast(f.env.Mem, value, f.rows)
 	defer column.Release()
-	if m := n.members; m != nil && (m.ints != nil || m.texts != nil) {
-		m.mark(found, column)
+	if m := n.members; m != nil {
+		if err := m.mark(found, column); err != nil {
+			return columnar.Datum{}, err
+		}
 		if m.null {
 			unknown.SetAll()
 		}
@@ -163,7 +195,10 @@ func unmarkNulls(b *columnar.Bitmap, a arrow.Array) {
 
 // mark marks the rows of a whose value is a member; what it does with nulls is
 // undefined.
-func (m *members) mark(found *columnar.Bitmap, a arrow.Array) {
+func (m *members) mark(found *columnar.Bitmap, a arrow.Array) error {
+	if m.keys != nil {
+		return m.markKeys(found, a)
+	}
 	switch a := a.(type) {
 	case *array.Int8:
 		markInts(found, a.Int8Values(), m.ints)
@@ -182,6 +217,20 @@ func (m *members) mark(found *columnar.Bitmap, a arrow.Array) {
 			}
 		}
 	}
+	return nil
+}
+
+func (m *members) markKeys(found *columnar.Bitmap, a arrow.Array) error {
+	keys, err := encoded(a)
+	if err != nil {
+		return err
+	}
+	for i := range a.Len() {
+		if _, ok := m.keys[string(keys.Key(i))]; ok {
+			found.Set(i)
+		}
+	}
+	return nil
 }
 
 // fewInts is up to how many values comparing them all beats a map.

@@ -261,10 +261,7 @@ func (f *frame) apply(i int, n *node, set *rowSet) (columnar.Datum, error) {
 }
 
 func (f *frame) run(i int, n *node, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
-	f.call.Expr = ""
-	if n.fails {
-		f.call.Expr = n.expr.String()
-	}
+	f.call.Expr = n.expr
 	if n.op == opCast {
 		c := n.expr.(*expr.Cast)
 		return function.Cast(&f.call, args[0], n.dt, c.Try, rows, active)

@@ -130,9 +130,42 @@ func logicCanBeTrue(x *expr.Logic, bounds func(int) Bounds) bool {
 	return false
 }
 
+// maxCompared bounds the items of an IN that are compared one by one, which happens for
+// every page of a file; of integers any number is.
+const maxCompared = 1000
+
 func inCanBeTrue(x *expr.In, bounds func(int) Bounds) bool {
+	if r, ok := x.Value.(*expr.Ref); ok {
+		if b := bounds(r.Index); b.Min != nil && b.Max != nil {
+			low, isInt := intAt(b.Min, 0)
+			high, _ := intAt(b.Max, 0)
+			if isInt {
+				return anyBetween(x.List, low, high)
+			}
+		}
+	}
+	if len(x.List) > maxCompared {
+		return true
+	}
 	for _, e := range x.List {
 		if compareCanBeTrue("=", x.Value, e, bounds) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyBetween says whether an item of the list may be an integer from low to high.
+func anyBetween(list []expr.Expr, low, high int64) bool {
+	for _, e := range list {
+		l, ok := e.(*expr.Literal)
+		if !ok {
+			return true
+		}
+		if l.IsNull() {
+			continue
+		}
+		if v, ok := intAt(l.Value, 0); !ok || low <= v && v <= high {
 			return true
 		}
 	}

@@ -99,6 +99,11 @@ func (c *scalarCase) eval(columns []arrow.Array, rows int, active *columnar.Bitm
 	return c.run(columns, rows, active, columnar.ColumnDatum)
 }
 
+// written is the text of an expression.
+type written string
+
+func (w written) String() string { return string(w) }
+
 func (c *scalarCase) run(columns []arrow.Array, rows int, active *columnar.Bitmap, wrap func(arrow.Array) columnar.Datum) ([]any, error) {
 	args := make([]columnar.Datum, len(columns))
 	for i, a := range columns {
@@ -109,7 +114,7 @@ func (c *scalarCase) run(columns []arrow.Array, rows int, active *columnar.Bitma
 	if err != nil {
 		c.t.Fatalf("Bind: %v", err)
 	}
-	d, err := kernel(&function.Env{Mem: c.mem, Seed: 1, Expr: "f(…)"}, args, rows, active)
+	d, err := kernel(&function.Env{Mem: c.mem, Seed: 1, Expr: written("f(…)")}, args, rows, active)
 	if err != nil {
 		return nil, err
 	}

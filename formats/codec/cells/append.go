@@ -217,7 +217,7 @@ func (c *Column) appendDates(out []int32, buf []byte, cells []Cell) {
 				us, ok = c.rules.Date.Parse(text, nil)
 				out[i] = int32(columnar.FloorDiv(us, columnar.MicrosPerDay))
 			} else {
-				out[i], ok = columnar.ParseDate(text)
+				out[i], ok = columnar.ParseDay(text)
 			}
 		} else {
 			ok = false
@@ -355,25 +355,35 @@ func (c *Column) appendOthers(buf []byte, cells []Cell) {
 			out[i] = float32(c.slowFloat(buf, cell, i, 32))
 		}
 	case arrow.TIME64:
-		out := fresh[int64](c, len(cells))
-		for i, cell := range cells {
-			out[i] = 0
-			text, null, ok := c.text(buf, cell)
-			if null {
-				c.setNull(c.n + i)
-				continue
-			}
-			if ok && (!c.rules.JSON || cell&quoted != 0) {
-				out[i], ok = columnar.ParseTime(text)
-			} else {
-				ok = false
-			}
-			if !ok {
-				c.setBad(i)
-			}
-		}
+		appendParsed(c, fresh[int64](c, len(cells)), buf, cells, columnar.ParseTime[[]byte])
+	case arrow.INTERVAL_MONTH_DAY_NANO:
+		appendParsed(c, fresh[arrow.MonthDayNanoInterval](c, len(cells)), buf, cells, func(text []byte) (arrow.MonthDayNanoInterval, bool) {
+			v, err := columnar.ParseInterval(string(text))
+			return v, err == nil
+		})
 	default:
 		panic("bug: column of " + c.dt.String())
+	}
+}
+
+// appendParsed fills a type that JSON writes in quotes.
+func appendParsed[T any](c *Column, out []T, buf []byte, cells []Cell, parse func([]byte) (T, bool)) {
+	var zero T
+	for i, cell := range cells {
+		out[i] = zero
+		text, null, ok := c.text(buf, cell)
+		if null {
+			c.setNull(c.n + i)
+			continue
+		}
+		ok = ok && (!c.rules.JSON || cell&quoted != 0)
+		if ok {
+			out[i], ok = parse(text)
+		}
+		if !ok {
+			out[i] = zero
+			c.setBad(i)
+		}
 	}
 }
 
@@ -458,38 +468,9 @@ func (c *Column) decodeBinary(data []byte, from int, ends []int32, cells []Cell)
 			}
 			to += copy(data[to:], text[:n])
 		} else {
-			to += copy(data[to:], unescapeBinary(text))
+			to += copy(data[to:], columnar.UnescapeBinary(text))
 		}
 		ends[i] = int32(to)
 	}
 	c.used = to
-}
-
-// unescapeBinary replaces \xHH by the byte, in place. Other backslashes are data.
-func unescapeBinary(b []byte) []byte {
-	to := 0
-	for i := 0; i < len(b); i++ {
-		v := b[i]
-		if v == '\\' && i+3 < len(b) && b[i+1] == 'x' {
-			high, ok1 := hexDigit(b[i+2])
-			low, ok2 := hexDigit(b[i+3])
-			if ok1 && ok2 {
-				v = high<<4 | low
-				i += 3
-			}
-		}
-		b[to] = v
-		to++
-	}
-	return b[:to]
-}
-
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10, true
-	}
-	return 0, false
 }

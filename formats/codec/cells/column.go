@@ -53,7 +53,7 @@ func NewColumn(mem memory.Allocator, dt arrow.DataType, rules *Rules) (*Column, 
 func Readable(dt arrow.DataType) bool {
 	switch dt.ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64,
-		arrow.DECIMAL128, arrow.STRING, arrow.BINARY, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP:
+		arrow.DECIMAL128, arrow.STRING, arrow.BINARY, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP, arrow.INTERVAL_MONTH_DAY_NANO:
 		return true
 	}
 	return false

@@ -1,0 +1,61 @@
+package file
+
+import "sync"
+
+// handover is the listing by which a stream's columns were found, for the source that is
+// opened next: it looks only at what changed since. The first source that can use it takes
+// it; whoever comes later lists by himself.
+type handover struct {
+	mu   sync.Mutex
+	seen *seenSet // the files, as waiting
+	dirs map[string]*dirState
+}
+
+// newHandover makes l remember the directories of its next listing, whose files are to be
+// added.
+func newHandover(l *lister) *handover {
+	h := &handover{seen: newSeenSet(), dirs: map[string]*dirState{}}
+	l.dirs = h.dirs
+	return h
+}
+
+func (h *handover) add(f foundFile) { h.seen.queue(f, 0) }
+
+// take is what was handed over, nil if it was taken before, or if there is nothing to save.
+func (h *handover) take() (seen *seenSet, dirs map[string]*dirState) {
+	if h == nil {
+		return nil, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen, dirs = h.seen, h.dirs
+	h.seen, h.dirs = nil, nil
+	if len(dirs) == 0 {
+		return nil, nil // the path is one file
+	}
+	return seen, dirs
+}
+
+// takeOver meets the files that were handed over; ok is false if everything must be listed.
+func (s *Source) takeOver() (ok bool, err error) {
+	handed := s.handed
+	s.handed = nil
+	if s.last >= 0 {
+		return false, nil // what was found long ago tells nothing of what was rewritten
+	}
+	seen, dirs := handed.take()
+	if seen == nil {
+		return false, nil
+	}
+	for rec := range seen.n {
+		f := seen.file(uint32(rec))
+		if !s.o.lister.accept(f.rel) {
+			continue // the format was not known yet
+		}
+		if err := s.met(f); err != nil {
+			return false, err
+		}
+	}
+	s.o.lister.dirs = dirs
+	return true, nil
+}
