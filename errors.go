@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -70,6 +71,7 @@ func KindOf(err error) ErrorKind {
 		refused  *connector.RefusedError
 		batch    *incremental.BatchError
 		record   *connector.RecordError
+		bind     *function.BindError
 		panicked *columnar.PanicError
 		file     *fs.PathError
 	)
@@ -78,8 +80,11 @@ func KindOf(err error) ErrorKind {
 		return NoError
 	case isAny(err, ErrCorrupt, ErrLocked, ErrIncompatible), errors.As(err, &refused):
 		return RefusalError
-	case isAny(err, context.Canceled, context.DeadlineExceeded),
-		errors.As(err, &batch), errors.As(err, &record), errors.As(err, &panicked):
+	case isAny(err, context.Canceled, context.DeadlineExceeded), errors.As(err, &panicked):
+		return FailedError
+	case errors.As(err, &bind):
+		return UsageError // also where a batch was the first to look
+	case errors.As(err, &batch), errors.As(err, &record):
 		return FailedError
 	case errors.As(err, &file) && !isAny(err, fs.ErrNotExist, fs.ErrInvalid, syscall.ENAMETOOLONG, syscall.ENOTDIR) && !isStated(err):
 		return FailedError // a file met while a statement was planned cannot be read

@@ -33,7 +33,7 @@ func TestValues(t *testing.T) {
 			for _, query := range strings.Split(d.Input, "\n") {
 				var want string
 				for i, settings := range variants {
-					got := values(t, zone, settings, query)
+					got := resultOf(t, zone, settings, query)
 					if i == 0 {
 						want = got
 						fmt.Fprintf(&out, "%s\n%s", query, got)
@@ -47,8 +47,8 @@ func TestValues(t *testing.T) {
 	})
 }
 
-// values is what a query gives, indented.
-func values(t *testing.T, zone string, settings map[string]string, query string) string {
+// resultOf is what a query gives, indented.
+func resultOf(t *testing.T, zone string, settings map[string]string, query string) string {
 	t.Helper()
 	s, err := tidemill.NewSession(tidemill.Options{Settings: settings})
 	if err != nil {
@@ -63,15 +63,15 @@ func values(t *testing.T, zone string, settings map[string]string, query string)
 		var rows *tidemill.Rows
 		if rows, err = s.Collect(ctx, df); err == nil {
 			defer rows.Release()
-			return indented(append([]string{types(rows)}, texts(rows, s.Location(), strings.Contains(query, "ORDER BY"))...))
+			return indented(append([]string{typesOf(rows)}, textsOf(rows, s.Location(), strings.Contains(query, "ORDER BY"))...))
 		}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return indented([]string{"error: " + text})
 }
 
-// types are those of the columns.
-func types(rows *tidemill.Rows) string {
+// typesOf are those of the columns.
+func typesOf(rows *tidemill.Rows) string {
 	var names []string
 	for _, f := range rows.Schema().Fields() {
 		names = append(names, columnar.TypeName(f.Type))
@@ -79,8 +79,8 @@ func types(rows *tidemill.Rows) string {
 	return strings.Join(names, ", ")
 }
 
-// texts are the rows, sorted unless they are ordered.
-func texts(rows *tidemill.Rows, loc *time.Location, ordered bool) []string {
+// textsOf are the rows, sorted unless they are ordered.
+func textsOf(rows *tidemill.Rows, loc *time.Location, ordered bool) []string {
 	var lines []string
 	for _, b := range rows.Batches() {
 		for i := range int(b.NumRows()) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/formats/csv"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -229,7 +230,7 @@ func zeroSession(t *testing.T) *tidemill.Session {
 
 func zeroStream(s *tidemill.Session) *logical.DataFrame {
 	schema := columnar.NewSchema(columnar.Field("n", columnar.Int64))
-	return s.ReadStream("in", nil, schema)
+	return s.ReadStream("in", csv.Options{}, schema)
 }
 
 // TestIncomplete is what a caller forgot, or got wrong, beside zero values.
@@ -269,13 +270,13 @@ func TestIncomplete(t *testing.T) {
 		{"no destination", started(s.WriteStream(stream)), "the query has no destination; call To, ToConnector, ToSink or ForeachBatch"},
 		{"no function", started(s.WriteStream(stream).ForeachBatch(nil)), "foreachBatch: the function is nil"},
 		{"no sink", started(s.WriteStream(stream).ToSink("ledger", nil)), "toSink: the function that opens ledger is nil"},
-		{"a path that is empty", started(s.WriteStream(stream).To("", nil)), `option path: must be given`},
+		{"a path that is empty", started(s.WriteStream(stream).To("", nil)), `option path: it is missing: name the output directory`},
 		{"options of no format", started(s.WriteStream(stream).To("out", 5)), "to: int is not the Options of a format; use csv.Options, json.Options, parquet.Options, text.Options, ipc.Options or avro.Options"},
 		{"no context", startedIn(nil, s.WriteStream(stream).To("out", nil)), "the context is nil; use context.Background()"},
 		{"a negative interval", started(s.WriteStream(stream).To("out", nil).Trigger(tidemill.ProcessingTime(-time.Second))), "the trigger's interval -1s is negative"},
 		{"a trigger of no kind", started(s.WriteStream(stream).To("out", nil).Trigger(tidemill.Trigger{Kind: 9})), "TriggerKind(9) is no kind of trigger"},
 		{"a mode that is none", started(s.WriteStream(stream).To("out", nil).Mode(7)), "OutputMode(7) is no output mode; use Append, Update or Complete"},
-		{"a partition column that is none", started(s.WriteStream(stream).To("out", nil).PartitionBy("m")), `option partition_by = "m": there is no column m; the columns are n`},
+		{"a partition column that is none", started(s.WriteStream(stream).To("out", nil).PartitionBy("m")), `option partition_by = "m": there is no column m; known are n`},
 		{"a kind of join that is none", planned(df.Join(df, 9, tidemill.Lit(true))), "join: JoinKind(9) is no kind of join; use InnerJoin, LeftJoin, RightJoin, FullJoin, SemiJoin, AntiJoin or CrossJoin"},
 		{"a cast to no type", planned(df.Select(tidemill.Col("id").Cast(nil))), "select: the type to cast to is nil; use one of package columnar, such as columnar.Int64"},
 		{"a cast to a foreign type", planned(df.Select(tidemill.Col("id").Cast(arrow.FixedWidthTypes.Time32s))), "select: the engine does not compute with time32[s]; use a type of package columnar, such as columnar.Timestamp"},

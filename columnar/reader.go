@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -99,11 +100,14 @@ func (r *concatReader) Close() error {
 	return err
 }
 
-// CloseAll closes every Reader and joins their errors.
+// CloseAll closes every Reader and joins their errors; of those that say the same, one.
 func CloseAll(readers []Reader) error {
 	var errs []error
 	for _, r := range readers {
-		errs = append(errs, r.Close())
+		err := r.Close()
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -49,6 +49,9 @@ func (n *namer) name(x logical.Node) logical.Node {
 		return x.WithState(n.unique("agg(" + keyNames(x.Keys) + ")"))
 	case *logical.Distinct:
 		if x.On == nil && !x.WithinWatermark {
+			if n.mode == connector.Append {
+				return n.firstSeen(x)
+			}
 			// DISTINCT of whole rows is an aggregation without aggregates.
 			keys := make([]expr.Named, len(x.Schema().Columns))
 			for i, c := range x.Schema().Columns {
@@ -72,6 +75,16 @@ func (n *namer) name(x logical.Node) logical.Node {
 		return &m
 	}
 	return x
+}
+
+// firstSeen is a DISTINCT of whole rows that gives each at once, when it is first seen: a
+// row without an event time, too, which an aggregation would keep for ever.
+func (n *namer) firstSeen(x *logical.Distinct) logical.Node {
+	on := make([]expr.Expr, len(x.Schema().Columns))
+	for i, c := range x.Schema().Columns {
+		on[i] = c
+	}
+	return logical.NewDistinct(x.Input, on, false).WithState(n.unique("dedup(" + exprNames(on) + ")"))
 }
 
 // overAggregate says whether a streaming aggregate stands below n.

@@ -190,21 +190,29 @@ func isTransient(err error) bool {
 
 // tryBatch plans the batch over its offset ranges, stages its rows and writes its
 // state.
-func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (_ *batchResult, err error) {
-	run, err := x.takeBegun(ctx, entry)
+func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (*batchResult, error) {
+	b := &batchResult{}
+	err := guarded(func() (err error) {
+		b.run, err = x.takeBegun(ctx, entry)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	b := &batchResult{run: run}
-	defer func() {
-		if err != nil {
-			run.release()
-			x.turnBack(b)
-		}
-	}()
-	start := time.Now()
+	if err := guarded(func() error { return x.stageBatch(ctx, entry, why, b) }); err != nil {
+		b.run.release()
+		x.turnBack(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+// stageBatch is tryBatch once the batch is planned.
+func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose, b *batchResult) (err error) {
+	run, start := b.run, time.Now()
 	counted := &countingReader{Reader: run.reader}
 	save := stateSave{run: run}
+	defer save.end() // of a panic, too
 	counted.ended = func() {
 		if save.start(ctx) && why == publishRows {
 			x.setOutBeside(ctx, entry, b)
@@ -228,13 +236,13 @@ func (x *streamExecution) tryBatch(ctx context.Context, entry *checkpoint.Offset
 		b.inputs, err = x.unchangedInputs(ctx, entry)
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.discard())
+		return errors.Join(err, b.discard())
 	}
 	if b.before == nil {
 		b.endEventTimes(x.watermarks, entry)
 	}
 	x.exec.timings.addBatch = time.Since(start) - b.ahead
-	return b, nil
+	return nil
 }
 
 // takeBegun is the batch that was begun, or plans it now.
@@ -301,6 +309,13 @@ func (s *stateSave) start(ctx context.Context) (ok bool) {
 		close(s.done)
 	})
 	return true
+}
+
+// end returns when nothing is written any more.
+func (s *stateSave) end() {
+	if s.done != nil {
+		<-s.done
+	}
 }
 
 // wait returns the files once they are durable. err is what went wrong otherwise.

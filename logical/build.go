@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
@@ -330,6 +331,17 @@ func isWindowStruct(dt arrow.DataType) bool {
 		t.Field(0).Type.ID() == arrow.TIMESTAMP && t.Field(1).Type.ID() == arrow.TIMESTAMP
 }
 
+// isPositiveGap says whether a constant, if it is an interval, is longer than nothing. Texts
+// are read for each row.
+func isPositiveGap(l *expr.Literal) bool {
+	a, ok := l.Value.(*array.MonthDayNanoInterval)
+	if !ok || l.IsNull() {
+		return true
+	}
+	v := a.Value(0)
+	return v.Months >= 0 && v.Days >= 0 && v.Nanoseconds >= 0 && (v.Months > 0 || v.Days > 0 || v.Nanoseconds > 0)
+}
+
 // AssignWindow checks the shape of a window and assigns it to the rows of input.
 func AssignWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.Expr) (*Window, error) {
 	if time.Type().ID() == arrow.DATE32 {
@@ -341,6 +353,9 @@ func AssignWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.
 	if spec.Gap != nil {
 		if id := spec.Gap.Type().ID(); id != arrow.INTERVAL_MONTH_DAY_NANO && id != arrow.STRING && id != arrow.NULL {
 			return nil, fmt.Errorf("the gap of a session is an INTERVAL or a text, but %s is %s", spec.Gap, columnar.TypeName(spec.Gap.Type()))
+		}
+		if l, ok := spec.Gap.(*expr.Literal); ok && !isPositiveGap(l) {
+			return nil, errors.New("the gap of a session must be positive")
 		}
 		return NewWindow(input, time, spec, keys), nil
 	}

@@ -257,7 +257,7 @@ func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
 	}
 	if d.On == nil && !d.WithinWatermark {
 		if _, _, closes := ClosingKey(NewAggregate(d.Input, passAll(d.Input.Schema()), nil)); mode == connector.Append && !closes {
-			return &UnsupportedError{What: "SELECT DISTINCT in output mode append", Reason: "it is an aggregate by all its columns, and without a watermark on one of them no row is ever finished",
+			return &UnsupportedError{What: "SELECT DISTINCT in output mode append", Reason: "without a watermark on one of its columns no row that was seen can ever be forgotten",
 				Remedy: "SELECT DISTINCT ON (columns) … sends the first row of each key at once, and with WITHIN WATERMARK forgets it in time; or use output_mode = 'update' or 'complete'"}
 		}
 		return checkAggregate(NewAggregate(d.Input, passAll(d.Input.Schema()), nil), mode, up)

@@ -16,7 +16,7 @@ func sumAggregate() *Aggregate {
 	return &Aggregate{
 		Name: "sum",
 		Doc: "The sum of the values that are not null; null if there are none. Integers give BIGINT, decimals ten " +
-			"digits more; a sum that does not fit is an error. DOUBLE sums are rounded once, whatever the order. Of intervals months, days and hours are summed apart.",
+			"digits more; a sum that does not fit is an error. DOUBLE sums are rounded once, whatever the order, and infinite only if the sum is. Of intervals months, days and hours are summed apart.",
 		Example: "SELECT sum(x) FROM (VALUES (1), (NULL), (3)) AS t(x) = 4",
 		Overloads: []AggregateOverload{
 			{Args: []Matcher{integerArg}, Result: resultType(columnar.Int64), New: newIntegerSum(false)},
@@ -486,11 +486,13 @@ func newDoubleSum(mean bool) newAccumulator {
 
 // doubleSum is sum and avg of doubles. hi is the plain running sum, lo collects the
 // rounding error of every addition (TwoSum), so hi + lo rounds the exact sum whatever
-// the order of rows; where hi is infinite or not a number it stands alone.
+// the order of rows; where hi is infinite or not a number it stands alone. A sum that only
+// on the way leaves the range of a double is kept scaled in over, its hi infinite.
 type doubleSum struct {
 	mem     memory.Allocator
 	mean    bool
 	cells   []doubleCell
+	over    map[uint32]dd // sums out of range times overScale, by group; nil until needed
 	scratch []float64
 }
 
@@ -499,14 +501,20 @@ type doubleCell struct {
 	hi, lo float64
 }
 
+// overScale leaves room for the sum of 2^64 doubles.
+const overScale = 1.0 / (1 << 64)
+
+// doubleSumFields: a count that is negative says that the sum is scaled by overScale.
 var doubleSumFields = []arrow.Field{
 	stateField("count", columnar.Int64), stateField("sum", columnar.Float64), stateField("rest", columnar.Float64),
 }
 
 func (a *doubleSum) Fields() []arrow.Field { return doubleSumFields }
 func (a *doubleSum) Resize(groups int)     { a.cells = extend(a.cells, groups, doubleCell{}) }
-func (a *doubleSum) Bytes() int64          { return bytesOfSlice(a.cells, 24) + bytesOfSlice(a.scratch, 8) }
-func (a *doubleSum) Release()              { a.cells, a.scratch = nil, nil }
+func (a *doubleSum) Release()              { a.cells, a.over, a.scratch = nil, nil, nil }
+func (a *doubleSum) Bytes() int64 {
+	return bytesOfSlice(a.cells, 24) + bytesOfSlice(a.scratch, 8) + 64*int64(len(a.over))
+}
 
 func (a *doubleSum) Update(groups []uint32, args []columnar.Datum) error {
 	values, valid, none := fixedArg(args[0], len(groups), &a.scratch)
@@ -517,23 +525,64 @@ func (a *doubleSum) Update(groups []uint32, args []columnar.Datum) error {
 	values = values[:len(groups)]
 	if valid.bits != nil {
 		for i, g := range groups {
-			if valid.is(i) {
-				cells[g].add(values[i])
+			if valid.is(i) && !cells[g].add(values[i]) {
+				a.leaveRange(g, dd{hi: values[i]})
 			}
 		}
 		return nil
 	}
 	for i, g := range groups {
-		cells[g].add(values[i])
+		if !cells[g].add(values[i]) {
+			a.leaveRange(g, dd{hi: values[i]})
+		}
 	}
 	return nil
 }
 
-func (c *doubleCell) add(v float64) {
+// add adds v and counts it; false says that it is counted only, for leaveRange to add.
+func (c *doubleCell) add(v float64) bool {
 	s, e := twoSum(c.hi, v)
+	c.n++
+	if !isFinite(s) {
+		return false
+	}
 	c.hi = s
 	c.lo += e
-	c.n++
+	return true
+}
+
+// leaveRange adds v to a group where hi cannot take it: the sum is out of range, or
+// something in it is infinite or not a number.
+func (a *doubleSum) leaveRange(g uint32, v dd) {
+	c := &a.cells[g]
+	o, scaled := a.over[g]
+	switch {
+	case !isFinite(v.hi) && scaled: // the sum so far was finite
+		delete(a.over, g)
+		c.hi = v.hi
+	case !isFinite(v.hi) || !isFinite(c.hi) && !scaled:
+		c.hi += v.hi
+	case scaled:
+		a.addScaled(g, o, dd{v.hi * overScale, v.lo * overScale})
+	default:
+		a.addScaled(g, dd{c.hi * overScale, c.lo * overScale}, dd{v.hi * overScale, v.lo * overScale})
+	}
+}
+
+// addScaled makes the sum of a group that of two scaled ones.
+func (a *doubleSum) addScaled(g uint32, o, v dd) {
+	c := &a.cells[g]
+	o.accumulate(v)
+	if hi := o.hi / overScale; isFinite(hi) {
+		delete(a.over, g)
+		c.hi, c.lo = hi, o.lo/overScale
+		return
+	}
+	if a.over == nil {
+		a.over = map[uint32]dd{}
+	}
+	a.over[g] = o
+	c.hi, c.lo = math.Copysign(math.Inf(1), o.hi), 0
 }
 
 // twoSum is a + b rounded, and what the rounding lost, exactly.
@@ -559,27 +608,44 @@ func (a *doubleSum) Merge(groups []uint32, state []arrow.Array) error {
 	n, hi, lo := fixedOf[int64](state[0]), fixedOf[float64](state[1]), fixedOf[float64](state[2])
 	for i, g := range groups {
 		c := &a.cells[g]
-		c.add(hi[i])
-		c.lo += lo[i]
+		if n[i] < 0 {
+			c.n -= n[i]
+			a.mergeScaled(g, dd{hi[i], lo[i]})
+			continue
+		}
+		if c.add(hi[i]) {
+			c.lo += lo[i]
+		} else {
+			a.leaveRange(g, dd{hi[i], lo[i]})
+		}
 		c.n += n[i] - 1
 	}
 	return nil
 }
 
+func (a *doubleSum) mergeScaled(g uint32, v dd) {
+	c := &a.cells[g]
+	o, scaled := a.over[g]
+	if !scaled {
+		if !isFinite(c.hi) {
+			return
+		}
+		o = dd{c.hi * overScale, c.lo * overScale}
+	}
+	a.addScaled(g, o, v)
+}
+
 func (a *doubleSum) Load(groups []uint32, state []arrow.Array) error {
-	if err := checkState(doubleSumFields, state, len(groups)); err != nil {
-		return err
-	}
-	n, hi, lo := fixedOf[int64](state[0]), fixedOf[float64](state[1]), fixedOf[float64](state[2])
-	for i, g := range groups {
-		a.cells[g] = doubleCell{n: n[i], hi: hi[i], lo: lo[i]}
-	}
-	return nil
+	a.Clear(groups)
+	return a.Merge(groups, state)
 }
 
 func (a *doubleSum) Clear(groups []uint32) {
 	for _, g := range groups {
 		a.cells[g] = doubleCell{}
+		if a.over != nil {
+			delete(a.over, g)
+		}
 	}
 }
 
@@ -589,6 +655,9 @@ func (a *doubleSum) State(groups []uint32) ([]arrow.Array, error) {
 	lo := newOut[float64](a.mem, columnar.Float64, len(groups))
 	for i, g := range groups {
 		c := a.cells[g]
+		if o, scaled := a.over[g]; scaled {
+			c = doubleCell{-c.n, o.hi, o.lo}
+		}
 		n.values[i], hi.values[i], lo.values[i] = c.n, c.hi, c.lo
 	}
 	return []arrow.Array{n.array(), hi.array(), lo.array()}, nil
@@ -597,14 +666,17 @@ func (a *doubleSum) State(groups []uint32) ([]arrow.Array, error) {
 func (a *doubleSum) Result(groups []uint32) (arrow.Array, error) {
 	o := newOut[float64](a.mem, columnar.Float64, len(groups))
 	for i, g := range groups {
-		c := &a.cells[g]
+		c, scale := a.cells[g], 1.0
+		if x, scaled := a.over[g]; scaled {
+			c.hi, c.lo, scale = x.hi, x.lo, overScale
+		}
 		switch {
 		case c.n == 0:
 			o.null(i)
 		case !a.mean:
-			o.values[i] = c.value()
+			o.values[i] = c.value() / scale
 		default:
-			o.values[i] = c.mean()
+			o.values[i] = c.mean() / scale
 		}
 	}
 	return o.array(), nil

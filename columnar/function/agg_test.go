@@ -91,7 +91,7 @@ func wantSumInt(rows []aggRow) any {
 
 var errOverflow = errors.New("overflow")
 
-// wantSumFloat is the exact sum rounded once; plain where something is not finite.
+// wantSumFloat is the exact sum rounded once; plain where a value is not finite.
 func wantSumFloat(rows []aggRow, mean bool) any {
 	rows = present(rows)
 	if len(rows) == 0 {
@@ -107,7 +107,7 @@ func wantSumFloat(rows []aggRow, mean bool) any {
 		}
 		s.Add(s, new(big.Rat).SetFloat64(f))
 	}
-	if special || !isFinite(plain) {
+	if special {
 		if mean {
 			return plain / float64(len(rows))
 		}
@@ -890,6 +890,101 @@ func TestSumOverflow(t *testing.T) {
 		}
 		r.Release()
 	}
+}
+
+// TestDoubleSumLeavesRange: a sum that is finite is, in whatever order its values come and
+// whichever of them are summed apart.
+func TestDoubleSumLeavesRange(t *testing.T) {
+	t.Parallel()
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		values    []float64
+		sum, mean float64
+	}{
+		{[]float64{1e308, 1e308, -1e308, -1e308, 3}, 3, 0.6},
+		{[]float64{math.MaxFloat64, math.MaxFloat64, 1, -math.MaxFloat64, 1}, math.MaxFloat64, math.MaxFloat64 / 5},
+		{[]float64{-1e308, -1e308, -1e308, 1e308}, -inf, -5e307},
+		{[]float64{1e308, 1e308, -inf, 1}, -inf, -inf},
+		{[]float64{1e308, 1e308, -inf, inf}, math.NaN(), math.NaN()},
+		{[]float64{math.MaxFloat64, math.MaxFloat64}, inf, math.MaxFloat64},
+	} {
+		permute(slices.Clone(c.values), func(order []float64) {
+			for split := range len(order) + 1 {
+				for name, want := range map[string]float64{"sum": c.sum, "avg": c.mean} {
+					if got := sumInTwo(t, name, order[:split], order[split:]); got != want && !(got != got && want != want) {
+						t.Fatalf("%s of %v and %v is %v, not %v", name, order[:split], order[split:], got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// permute calls f with every order of values from the k-th on.
+func permute(values []float64, f func([]float64)) {
+	var from func(k int)
+	from = func(k int) {
+		if k == len(values) {
+			f(values)
+			return
+		}
+		for i := k; i < len(values); i++ {
+			values[k], values[i] = values[i], values[k]
+			from(k + 1)
+			values[k], values[i] = values[i], values[k]
+		}
+	}
+	from(0)
+}
+
+// sumInTwo is an aggregate of a and b, each with an accumulator of its own, whose states
+// are loaded and merged by a third.
+func sumInTwo(t *testing.T, name string, a, b []float64) float64 {
+	mem := columnartest.Mem(t)
+	sig, err := aggLookup(t, name).Resolve([]arrow.DataType{columnar.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func() Accumulator {
+		acc, err := sig.Overload.New(mem, sig.Args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acc.Resize(1)
+		return acc
+	}
+	group := []uint32{0}
+	all := made()
+	defer all.Release()
+	for i, values := range [][]float64{a, b} {
+		acc := made()
+		builder := array.NewFloat64Builder(mem)
+		builder.AppendValues(values, nil)
+		d := columnar.ColumnDatum(builder.NewArray())
+		builder.Release()
+		err := acc.Update(make([]uint32, len(values)), []columnar.Datum{d})
+		d.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := acc.State(group)
+		if err == nil && i == 0 {
+			err = all.Load(group, state)
+		} else if err == nil {
+			err = all.Merge(group, state)
+		}
+		releaseAll(state)
+		acc.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := all.Result(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	return r.(*array.Float64).Value(0)
 }
 
 // TestVarianceFarFromZero: values like timestamps in microseconds, in any order and

@@ -82,7 +82,7 @@ type Overload struct {
 	Fallible bool
 	// Bind picks the loop for the argument types after casting. constants holds the
 	// value of each argument that is a literal (an array of one value), else nil:
-	// a pattern can be compiled once.
+	// a pattern can be compiled once. Its errors are mistakes in what was asked for.
 	Bind func(args []arrow.DataType, constants []arrow.Array) (Kernel, error)
 }
 

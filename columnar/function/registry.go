@@ -96,6 +96,13 @@ func (r *Registry) Names() []string {
 	return names
 }
 
+// BindError is a constant that a function refused as it was bound: a unit, a pattern, a
+// path. It is a mistake in what was asked for, found without looking at a row.
+type BindError struct{ Err error }
+
+func (e *BindError) Error() string { return e.Err.Error() }
+func (e *BindError) Unwrap() error { return e.Err }
+
 // UnknownError says that no function is called name, and which one is near.
 type UnknownError struct {
 	Name string

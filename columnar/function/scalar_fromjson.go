@@ -17,13 +17,8 @@ import (
 func fromJSONScalar() *Scalar {
 	nested := class("schema", columnar.ListOf(columnar.Null), columnar.IsNested)
 	form := func(args ...Matcher) Overload {
-		return Overload{Args: args, Result: sameAs(1), NullSafe: true, Fallible: len(args) > 2,
-			Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) {
-				if hasOtherKeys(types[1]) {
-					return nil, errors.New("the keys of a MAP in JSON are texts: MAP<VARCHAR, …>")
-				}
-				return onAllRows(types[1], fromJSON), nil
-			},
+		return Overload{Args: args, Result: jsonSchemaType, NullSafe: true, Fallible: len(args) > 2,
+			Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) { return onAllRows(types[1], fromJSON), nil },
 		}
 	}
 	return &Scalar{
@@ -31,6 +26,14 @@ func fromJSONScalar() *Scalar {
 		Doc:     "A JSON text as the STRUCT, ARRAY or MAP that a schema written as text describes: fields by their exact names; what is not there and what does not fit is null. A text that is no such JSON gives a STRUCT of nulls, or null for an ARRAY or MAP; with 'failfast' as a third argument it is an error.",
 		Example: `from_json('{"a":1,"b":"x"}', 'a INT, b VARCHAR') = {"a":1,"b":"x"}`, Overloads: []Overload{form(varchar, nested), form(varchar, nested, varchar)},
 	}
+}
+
+// jsonSchemaType is the type of the second argument, if JSON can hold it.
+func jsonSchemaType(args []arrow.DataType) (arrow.DataType, error) {
+	if hasOtherKeys(args[1]) {
+		return nil, errors.New("the keys of a MAP in JSON are texts: MAP<VARCHAR, …>")
+	}
+	return args[1], nil
 }
 
 // hasOtherKeys says whether a map within dt has keys that are not texts.

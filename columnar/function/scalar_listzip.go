@@ -38,8 +38,6 @@ func listZipScalars() []*Scalar {
 		{"list_approx_count_distinct", "approx_count_distinct", "About how many different elements an array has.", "list_approx_count_distinct(array(1, 2, 1)) = 2"},
 		{"list_entropy", "entropy", "The entropy of the elements of an array, in bits.", "list_entropy(array(1, 2)) = 1"},
 		{"list_histogram", "histogram", "A map from each different element of an array to how often it is there.", "list_histogram(array('a', 'b', 'a')) = {\"a\":2,\"b\":1}"},
-		{"list_kurtosis", "kurtosis", "The kurtosis of the elements of an array.", "list_kurtosis(array(1, 2, 1, 2)) = -2"},
-		{"list_skewness", "skewness", "The skewness of the elements of an array.", "list_skewness(array(1, 2)) = 0"},
 	} {
 		list = append(list, listOfAggregate(of.name, of.of, of.doc, of.example))
 	}

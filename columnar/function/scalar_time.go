@@ -659,7 +659,12 @@ func makeTimestampScalar() *Scalar {
 func fromUTCScalar(name, doc, example string, from bool) *Scalar {
 	return &Scalar{Name: name, Doc: doc, Example: example, Overloads: []Overload{{
 		Args: []Matcher{timestamp, varchar}, Result: always(columnar.Timestamp), Fallible: true,
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+			if name, ok := constantText(constants, 1); ok {
+				if _, err := loadZone(name); err != nil {
+					return nil, err
+				}
+			}
 			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
 				at, zones := numbersOf[int64](c.args[0]), kernel.TextsOf(c.args[1])
 				cache := newCompiled(func(name, _ string) (*time.Location, error) { return loadZone(name) })

@@ -151,7 +151,8 @@ func same(t testing.TB, got, want []string) {
 	}
 }
 
-// Small integers come back as INTEGER, intervals as durations where they are some.
+// Small integers come back as what they are, also to others, who read an int; intervals as
+// durations where they are some.
 func TestNarrowTypes(t *testing.T) {
 	t.Parallel()
 	mem := columnartest.Mem(t)
@@ -169,8 +170,26 @@ NULL       NULL        NULL                            NULL
 	if err != nil || strings.Join(rows, " ") != "-128|32767|1 year 2 months 2 days 00:00:01.5|∅ ∅|∅|∅|∅" {
 		t.Errorf("rows %q, %v", rows, err)
 	}
-	if got := columnar.TypeName(schema.Field(1).Type); got != "INTEGER" {
-		t.Errorf("SMALLINT comes back as %s", got)
+	if got := schema.Field(0).Type.String() + " " + schema.Field(1).Type.String(); got != "int8 int16" {
+		t.Errorf("TINYINT, SMALLINT come back as %s", got)
+	}
+	foreignInt := foreign(t, `{"type":"record","name":"r","fields":[{"name":"a","type":{"type":"int","tidemill.type":"TINYINT"}}]}`, nil, 1, row{"a": int32(300)})
+	if _, _, err := read(t, Options{}, foreignInt, codectest.Scan{}); err == nil || !strings.Contains(err.Error(), "too large for the type that its schema says") {
+		t.Errorf("300 as TINYINT: %v", err)
+	}
+}
+
+// Some writers give the record of a row no name.
+func TestNoName(t *testing.T) {
+	t.Parallel()
+	file := foreign(t, plain, nil, 1, row{"a": int64(1), "s": "xyz"})
+	file = bytes.Replace(file, []byte(`"name":"r"`), []byte(`"name":"" `), 1)
+	if _, rows, err := read(t, Options{}, file, codectest.Scan{}); err != nil || strings.Join(rows, " ") != "1|xyz" {
+		t.Errorf("rows %q, %v", rows, err)
+	}
+	file = bytes.Replace(file, []byte(`"name":"s"`), []byte(`"name":"" `), 1)
+	if _, _, err := read(t, Options{}, file, codectest.Scan{}); err == nil || !strings.Contains(err.Error(), "field 2 of a record in it has no name") {
+		t.Errorf("a field without a name: %v", err)
 	}
 }
 

@@ -36,6 +36,15 @@ type logicalType struct {
 	Scale     int32  `json:"scale,omitempty"`
 }
 
+// intType is an int that is no more than the type of the engine it is written of.
+type intType struct {
+	Type string `json:"type"`
+	Of   string `json:"tidemill.type"`
+}
+
+// narrowKey is the property that says it; other readers take the int.
+const narrowKey = "tidemill.type"
+
 type arrayType struct {
 	Type  string `json:"type"`
 	Items any    `json:"items"`
@@ -124,7 +133,9 @@ func (l *layout) plain(dt arrow.DataType) (any, error) {
 		return "null", nil
 	case arrow.BOOL:
 		return "boolean", nil
-	case arrow.INT8, arrow.INT16, arrow.INT32:
+	case arrow.INT8, arrow.INT16:
+		return intType{"int", columnar.TypeName(dt)}, nil
+	case arrow.INT32:
 		return "int", nil
 	case arrow.INT64:
 		return "long", nil

@@ -178,6 +178,12 @@ func (p *plan) values(n *node) vector {
 		if n.logical == "time-millis" {
 			return &fixed[int64]{dt: n.typ, next: func(c *cursor) int64 { return timeOfDay(c, int64(c.int())*1000) }}
 		}
+		switch n.typ {
+		case columnar.Int8:
+			return &fixed[int8]{dt: n.typ, next: narrow[int8]}
+		case columnar.Int16:
+			return &fixed[int16]{dt: n.typ, next: narrow[int16]}
+		}
 		return &fixed[int32]{dt: n.typ, next: (*cursor).int}
 	case kindLong:
 		if n.logical == "time-micros" {

@@ -70,7 +70,8 @@ func readSchema(text string) (root *node, err error) {
 			root, err = nil, fmt.Errorf("it cannot be understood: %v", p)
 		}
 	}()
-	s, err := avro.Parse(text, avro.WithLaxNames(nil))
+	// Any name will do: some writers give a record none.
+	s, err := avro.Parse(text, avro.WithLaxNames(func(string) error { return nil }))
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +152,9 @@ func (n *node) parts(s *avro.SchemaNode) (list []*avro.SchemaNode, err error) {
 		list = append(list, s.Values)
 	case kindRecord:
 		for i := range s.Fields {
+			if s.Fields[i].Name == "" {
+				return nil, fmt.Errorf("field %d of a record in it has no name", i+1)
+			}
 			list = append(list, &s.Fields[i].Type)
 			n.names = append(n.names, s.Fields[i].Name)
 		}
@@ -176,7 +180,7 @@ func (n *node) setType(s *avro.SchemaNode) {
 	case kindBoolean:
 		n.typ = columnar.Boolean
 	case kindInt, kindLong:
-		n.setNumber(s.LogicalType)
+		n.setNumber(s)
 	case kindFloat:
 		n.typ, n.least = columnar.Float32, 4
 	case kindDouble:
@@ -192,7 +196,7 @@ func (n *node) setType(s *avro.SchemaNode) {
 	}
 }
 
-func (n *node) setNumber(logical string) {
+func (n *node) setNumber(s *avro.SchemaNode) {
 	of := map[string]arrow.DataType{}
 	if n.kind == kindInt {
 		n.typ = columnar.Int32
@@ -204,8 +208,14 @@ func (n *node) setNumber(logical string) {
 			of["timestamp-"+unit], of["local-timestamp-"+unit] = columnar.Timestamp, columnar.Timestamp
 		}
 	}
-	if t, ok := of[logical]; ok {
-		n.typ, n.logical = t, logical
+	if t, ok := of[s.LogicalType]; ok {
+		n.typ, n.logical = t, s.LogicalType
+		return
+	}
+	for _, t := range []arrow.DataType{columnar.Int8, columnar.Int16} {
+		if n.kind == kindInt && s.Props[narrowKey] == columnar.TypeName(t) {
+			n.typ = t
+		}
 	}
 }
 

@@ -183,6 +183,17 @@ func (v *widened) finish(mem memory.Allocator) (arrow.Array, error) {
 	return kernel.Cast(mem, a, v.to, kernel.CastOptions{})
 }
 
+// narrow is an int that its schema says is smaller.
+func narrow[T int8 | int16](c *cursor) T {
+	v := c.int()
+	if int32(T(v)) != v {
+		c.fail(errNarrow)
+	}
+	return T(v)
+}
+
+var errNarrow = errors.New("a number in it is too large for the type that its schema says")
+
 var errTooMuchText = errors.New("it has more than 2 GiB of text in one batch")
 
 var errText = errors.New("a text of it is not UTF-8")

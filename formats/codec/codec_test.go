@@ -172,7 +172,7 @@ func TestDamaged(t *testing.T) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []codec.Compression{codec.Gzip, codec.Zstd, codec.LZ4, codec.Snappy, codec.XZ} {
-		for _, content := range []string{"", "one\n", "some more than the head of a text\n"} {
+		for _, content := range []string{"", "one\n"} {
 			data := compress(t, c, content)
 			for n := 1; n < len(data); n++ {
 				got, err := read(t, codectest.File(t, "x.txt"+c.Extension(), data[:n]), codec.InputSpec{})

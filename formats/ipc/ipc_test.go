@@ -356,7 +356,7 @@ func TestRefused(t *testing.T) {
 			f := must(New(Options{Mode: codec.Drop}))
 			rows, err := codectest.Read(t, f, codectest.File(t, "x.arrow", test.data), columnar.NewSchema(columnar.Field("a", columnar.Timestamp)),
 				codectest.Scan{Stats: stats, Declared: true, Hash: true})
-			if name == "no UTF-8" {
+			if name == "no UTF-8" || strings.HasPrefix(name, "a day") {
 				return // declared as another type, it is refused for that
 			}
 			if err != nil || len(rows) > 0 || stats.MalformedFiles.Load() != 1 {

@@ -89,9 +89,6 @@ func (p part) blame(err error) error {
 	return &partError{p, err}
 }
 
-// panics is deferred by what returns no error.
-func (p part) panics() { columnar.NamePanic(p.String()) }
-
 // partError is an error of a part.
 type partError struct {
 	part part
@@ -139,7 +136,7 @@ type guardedTable struct {
 }
 
 func (g *guardedTable) Schema() *arrow.Schema {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.t.Schema()
 }
 
@@ -149,13 +146,13 @@ func (g *guardedTable) Units(ctx context.Context, req ScanRequest) ([]Unit, erro
 
 // HasMetadata implements Filed.
 func (g *guardedTable) HasMetadata() bool {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return HasMetadata(g.t)
 }
 
 // RowCount implements RowCounter.
 func (g *guardedTable) RowCount() (int64, bool) {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	if c, ok := g.t.(RowCounter); ok {
 		return c.RowCount()
 	}
@@ -167,7 +164,7 @@ func (g *guardedTable) guardedBelow() *guardedTable { return g }
 
 // SameTable implements TableComparer.
 func (g *guardedTable) SameTable(other Table) bool {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	o, ok := other.(interface{ guardedBelow() *guardedTable })
 	if !ok {
 		return false
@@ -180,7 +177,7 @@ func (g *guardedTable) SameTable(other Table) bool {
 
 // Prune implements Pruner.
 func (g *guardedTable) Prune(filters []expr.Expr) (pruned Table, left, total int) {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	p, ok := g.t.(Pruner)
 	if !ok {
 		return g, 0, 0
@@ -194,7 +191,7 @@ func (g *guardedTable) Description() string { return describe(g.part, g.t) }
 
 // describe is the description of a part, or what the engine would call it without one.
 func describe(p part, x any) string {
-	defer p.panics()
+	defer columnar.NamePanic(p.String())
 	if d, ok := x.(Describer); ok {
 		return d.Description()
 	}
@@ -236,7 +233,7 @@ type guardedFileTable struct {
 }
 
 func (g *guardedFileTable) At(files []FileIdentity) Table {
-	defer g.guardedTable.part.panics()
+	defer columnar.NamePanic(g.guardedTable.part.String())
 	return guardTable(g.guardedTable.part, g.t.(FileTable).At(files))
 }
 
@@ -264,12 +261,12 @@ type guardedUnit struct {
 }
 
 func (g *guardedUnit) Name() string {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.u.Name()
 }
 
 func (g *guardedUnit) Bytes() int64 {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.u.Bytes()
 }
 
@@ -287,7 +284,7 @@ type guardedReader struct {
 }
 
 func (g *guardedReader) Schema() *arrow.Schema {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.r.Schema()
 }
 
@@ -329,7 +326,7 @@ type guardedSource struct {
 }
 
 func (g *guardedSource) Schema() *arrow.Schema {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.s.Schema()
 }
 
@@ -365,7 +362,7 @@ func (g *guardedSource) Close() error { return g.part.guard(g.s.Close) }
 
 // Notify implements Notifier.
 func (g *guardedSource) Notify(wake func()) {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	if n, ok := g.s.(Notifier); ok {
 		n.Notify(wake)
 	}
@@ -373,7 +370,7 @@ func (g *guardedSource) Notify(wake func()) {
 
 // Limit implements Limiter.
 func (g *guardedSource) Limit() Limit {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	if l, ok := g.s.(Limiter); ok {
 		return l.Limit()
 	}
@@ -382,7 +379,7 @@ func (g *guardedSource) Limit() Limit {
 
 // Metrics implements Measured.
 func (g *guardedSource) Metrics() map[string]string {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	if m, ok := g.s.(Measured); ok {
 		return m.Metrics()
 	}
@@ -391,7 +388,7 @@ func (g *guardedSource) Metrics() map[string]string {
 
 // Waiting implements Waiter.
 func (g *guardedSource) Waiting() bool {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	w, ok := g.s.(Waiter)
 	return ok && w.Waiting()
 }
@@ -460,14 +457,14 @@ func (g *guardedSink) Close() error { return g.part.guard(g.s.Close) }
 
 // KeepsSides implements SideKeeper.
 func (g *guardedSink) KeepsSides() bool {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	k, ok := g.s.(SideKeeper)
 	return ok && k.KeepsSides()
 }
 
 // NeedsRewrite implements Rewriter.
 func (g *guardedSink) NeedsRewrite() bool {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	w, ok := g.s.(Rewriter)
 	return ok && w.NeedsRewrite()
 }
@@ -487,6 +484,6 @@ func (g *guardedStaged) Publish(ctx context.Context) error {
 func (g *guardedStaged) Discard() error { return g.part.guard(g.st.Discard) }
 
 func (g *guardedStaged) Rows() int64 {
-	defer g.part.panics()
+	defer columnar.NamePanic(g.part.String())
 	return g.st.Rows()
 }

@@ -224,7 +224,7 @@ func (e *env) name(n *ast.Name) (expr.Expr, error) {
 		return nil, err
 	}
 	if x != nil {
-		return e.fields(n, c, x, parts[1:])
+		return e.fieldsOrTable(n, c, x)
 	}
 	if f := niladic[strings.ToLower(first)]; f != "" && len(parts) == 1 && !parts[0].Quoted {
 		return e.call(n, f)
@@ -233,6 +233,22 @@ func (e *env) name(n *ast.Name) (expr.Expr, error) {
 		return x, nil
 	}
 	return nil, e.unknown(n)
+}
+
+// fieldsOrTable takes the fields of x, which n begins with. Where it has none of the name, n
+// may begin with a table: of a query around this one, or one that lacks the column.
+func (e *env) fieldsOrTable(n *ast.Name, c *column, x expr.Expr) (expr.Expr, error) {
+	v, err := e.fields(n, c, x, n.Parts[1:])
+	if err == nil || len(n.Parts) == 1 {
+		return v, err
+	}
+	if outer := e.outerName(n); outer != nil {
+		return outer, nil
+	}
+	if e.rel != nil && len(tableColumns(e.rel, n.Parts[0].Text)) > 0 {
+		return nil, e.unknown(n)
+	}
+	return nil, err
 }
 
 // niladic are the functions called without parentheses.

@@ -1,11 +1,13 @@
 package sql
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -380,6 +382,7 @@ func (b *binder) dataType(t *ast.Type) (arrow.DataType, error) {
 		for n := range plainTypes {
 			names = append(names, n)
 		}
+		slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
 		hint := ""
 		if n := nearest(t.Name, names); n != "" {
 			hint = "did you mean " + strings.ToUpper(n) + "?"

@@ -268,7 +268,7 @@ func (c *compiler) call(x *expr.Call) (int, error) {
 	}
 	n.kernel, err = o.Bind(x.Signature.Args, constants)
 	if err != nil {
-		return 0, Failed(x, err)
+		return 0, Failed(x, &function.BindError{Err: err})
 	}
 	switch strings.ToLower(x.Func.Name) {
 	case "coalesce", "ifnull", "nvl":
