@@ -361,3 +361,28 @@ func ExampleSession_Explain() {
 	// Project r.id + 1 AS m
 	//   Scan range(10) columns=[id] filters=[r.id > 7]
 }
+
+// A panic of a function of one's own is an error of the query.
+func ExamplePanicError() {
+	s, err := tidemill.NewSession(tidemill.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	surname := tidemill.ScalarFunc("surname", []arrow.DataType{columnar.String}, columnar.String, func(args []any) (any, error) {
+		return strings.Fields(args[0].(string))[1], nil
+	})
+	if err := s.RegisterFunction(surname); err != nil {
+		log.Fatal(err)
+	}
+	schema := columnar.NewSchema(columnar.Field("name", columnar.String))
+	_, err = s.Collect(context.Background(), s.Values(schema, []any{"Ada Lovelace"}, []any{"Plato"}).Select(tidemill.Func("surname", tidemill.Col("name"))))
+	fmt.Println(err)
+	var p *tidemill.PanicError
+	if errors.As(err, &p) {
+		fmt.Println(p.What, "panicked:", p.Value)
+		_ = p.Stack // for the log
+	}
+	// Output:
+	// surname(name): function surname panicked: runtime error: index out of range [1] with length 1
+	// function surname panicked: runtime error: index out of range [1] with length 1
+}

@@ -94,7 +94,7 @@ func runToEnd(ctx context.Context, p physical.Plan, ec *physical.ExecContext) er
 	for _, e := range columnar.All(ctx, r) {
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, r.Close())
+	return columnar.JoinErrors(err, r.Close())
 }
 
 func section(sb *strings.Builder, title, text string) {

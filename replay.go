@@ -93,7 +93,7 @@ func (sc *Script) Replay(ctx context.Context, o ReplayOptions) (_ *Replayed, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	entry := &l.batches[o.Batch].entry
-	lost, err := r.Lost(ctx, entry)
+	lost, err := r.Lost(ctx, entry, &l.batches[len(l.batches)-1].entry)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package tidemill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -279,7 +278,7 @@ func (s *Session) Collect(ctx context.Context, df *logical.DataFrame) (*Rows, er
 		return nil, err
 	}
 	batches, err := columnar.Drain(ctx, r)
-	if err = errors.Join(err, r.Close()); err != nil {
+	if err = columnar.JoinErrors(err, r.Close()); err != nil {
 		for _, b := range batches {
 			b.Release()
 		}
@@ -360,7 +359,7 @@ func boundedPlan(ctx context.Context, n logical.Node) (logical.Node, error) {
 			return nil, err
 		}
 		return &logical.Scan{
-			Name: scan.Stream.Name, Table: t, Positions: scan.Positions, Output: scan.Output, Filters: scan.Filters, Full: scan.Full,
+			Name: scan.Stream.Name, Table: t, Positions: scan.Positions, Output: scan.Output, Filters: scan.Filters, Full: scan.Full, OfStream: true,
 		}, nil
 	})
 }

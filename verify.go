@@ -314,7 +314,7 @@ func (f *verifier) resumable(id int64) (int64, *checkpoint.CommitEntry, error) {
 // batch derives one batch and compares it; ok is false if it could not be derived.
 func (f *verifier) batch(ctx context.Context, r *incremental.Replay, id int64) (ok bool, err error) {
 	logged := f.log.batches[id]
-	lost, err := r.Lost(ctx, &logged.entry)
+	lost, err := r.Lost(ctx, &logged.entry, &f.log.batches[len(f.log.batches)-1].entry)
 	if err != nil {
 		return false, err
 	}

@@ -605,36 +605,54 @@ func TestStateNames(t *testing.T) {
 
 func TestSnapshotPolicy(t *testing.T) {
 	t.Parallel()
+	// A row takes 16 bytes.
 	files := func(sizes ...int64) (list []StateFile) {
 		for _, s := range sizes {
-			list = append(list, StateFile{Size: s})
+			list = append(list, StateFile{Size: s, Rows: s / 16})
 		}
 		return list
 	}
-	few := files(make([]int64, 17)...)
-	many := append(files(1<<20), make([]StateFile, 64)...)
+	times := func(n int, size int64) (list []StateFile) {
+		for range n {
+			list = append(list, files(size)...)
+		}
+		return list
+	}
+	const all, never = 0, -1
 	for _, tt := range []struct {
+		name   string
 		policy SnapshotPolicy
 		files  []StateFile
-		want   bool
+		live   int64
+		want   int // the first file, or never
 	}{
-		{SnapshotPolicy{}, nil, false},
-		{SnapshotPolicy{}, files(16 << 20), false},
-		{SnapshotPolicy{}, files(16<<20, 16<<20), false},
-		{SnapshotPolicy{}, files(16<<20, 16<<20, 1), true},
-		{SnapshotPolicy{}, files(1<<20, 4<<20), false},
-		{SnapshotPolicy{}, files(1<<20, 4<<20, 1), true},
-		{SnapshotPolicy{}, files(10, 10), false},
-		{SnapshotPolicy{}, few[:16], false},
-		{SnapshotPolicy{}, few, true},
-		{SnapshotPolicy{}, many[:64], false},
-		{SnapshotPolicy{}, many, true},
-		{SnapshotPolicy{Always: true}, files(10, 1), true},
-		{SnapshotPolicy{Always: true}, files(10), false},
-		{SnapshotPolicy{Never: true}, many, false},
+		{"nothing", SnapshotPolicy{}, nil, 0, never},
+		{"one file", SnapshotPolicy{}, files(16 << 20), 1 << 20, never},
+		{"half of the rows were replaced", SnapshotPolicy{}, files(16<<20, 16<<20), 1 << 20, never},
+		{"one more", SnapshotPolicy{}, files(16<<20, 16<<20, 16), 1 << 20, all},
+		{"none was", SnapshotPolicy{}, files(16<<20, 16<<20, 16), 2<<20 + 1, never},
+		{"all were, but they are few", SnapshotPolicy{}, files(1<<20, 4<<20), 1, never},
+		{"all were", SnapshotPolicy{}, files(1<<20, 4<<20, 16), 1, all},
+		{"two small", SnapshotPolicy{}, files(16, 16), 2, never},
+		{"16 small", SnapshotPolicy{}, times(16, 16), 16, never},
+		{"17 small", SnapshotPolicy{}, times(17, 16), 17, all},
+		{"64 changes", SnapshotPolicy{}, append(files(1<<20), times(63, 1<<14)...), 1 << 20, never},
+		{"65, as large as the base", SnapshotPolicy{}, times(65, 1<<20), 65 << 16, all},
+		{"65, smaller than the base", SnapshotPolicy{}, append(files(1<<20), times(64, 1<<13)...), 1 << 20, 1},
+		{"after joined changes", SnapshotPolicy{}, append(files(1<<20, 1<<19), times(63, 1<<12)...), 1 << 20, 2},
+		{"as large as joined changes", SnapshotPolicy{}, append(files(1<<20, 1<<18), times(63, 1<<13)...), 1 << 20, 1},
+		{"always", SnapshotPolicy{Always: true}, files(16, 1), 1, all},
+		{"always one file", SnapshotPolicy{Always: true}, files(16), 1, never},
+		{"any two changes", SnapshotPolicy{Changes: true}, files(16, 16, 16), 3, 1},
+		{"one change", SnapshotPolicy{Changes: true}, files(16, 16), 2, never},
+		{"never", SnapshotPolicy{Never: true}, times(65, 1<<20), 1, never},
 	} {
-		if got := tt.policy.Due(tt.files); got != tt.want {
-			t.Errorf("%+v of %d files: %v", tt.policy, len(tt.files), got)
+		got, due := tt.policy.Due(tt.files, tt.live)
+		if !due {
+			got = never
+		}
+		if got != tt.want {
+			t.Errorf("%s: from file %d on, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -168,39 +168,53 @@ func checkStateFile(fsys vfs.FS, dir string, file StateFile) error {
 	return nil
 }
 
-// SnapshotPolicy says when the changes of a table are to be joined into a
-// snapshot. The zero value is the rule of the engine: when they are more bytes than
-// the base and 4 MiB, or 64 files, or 16 where all is small. State that only grows is
-// then written twice over in all; with half the base as the limit it would be thrice.
+// SnapshotPolicy says when files of a table are to be joined. The zero value is the rule of
+// the engine: into a snapshot when more than half of the rows in the files were replaced or
+// removed by later ones, and the changes are more than 4 MiB, or when there are 16 changes
+// and all is small; the newest ones when there are 64. State that only grows is written
+// once more in all, and then as often as its size doubles.
 type SnapshotPolicy struct {
-	// Never and Always are for tests.
-	Never, Always bool
+	// Never, Always and Changes are for tests: Changes joins any two changes, but never
+	// the first file.
+	Never, Always, Changes bool
 }
 
 // The rule. Changes that are read in milliseconds are not worth a snapshot, whatever the
 // base: a small state that changes wholly in each batch would be written twice each time.
 // But each of them stands in every commit, so a state that is written in a moment has few.
 const (
-	snapshotFiles = 64
+	joinedFiles   = 64
 	snapshotSmall = 4 << 20
 	fewFiles      = 16
 	fewBytes      = 1 << 20
 )
 
-// Due reports whether the files of one table, in the order of
-// OperatorState.Files, should be joined. Without a snapshot the first change is the
-// base.
-func (p SnapshotPolicy) Due(files []StateFile) bool {
+// Due reports whether the files of one table from first on, in the order of
+// OperatorState.Files, should be joined; live is the number of rows they make up. From the
+// first file on they become a snapshot. Without one the first change is the base.
+func (p SnapshotPolicy) Due(files []StateFile, live int64) (first int, due bool) {
 	if len(files) < 2 || p.Never {
-		return false
+		return 0, false
 	}
-	var changed int64
+	var changed, rows int64
 	for _, f := range files[1:] {
 		changed += f.Size
+		rows += f.Rows
 	}
-	return p.Always || len(files)-1 >= snapshotFiles ||
-		len(files)-1 >= fewFiles && changed+files[0].Size < fewBytes ||
-		changed > snapshotSmall && changed > files[0].Size
+	switch {
+	case p.Always, len(files)-1 >= fewFiles && changed+files[0].Size < fewBytes, changed > snapshotSmall && rows+files[0].Rows-live > live:
+		return 0, true
+	case p.Changes:
+		return 1, len(files) > 2
+	case len(files)-1 < joinedFiles:
+		return 0, false
+	}
+	// A file larger than all after it is left alone.
+	for behind := changed; first < len(files)-2 && files[first].Size > behind; {
+		first++
+		behind -= files[first].Size
+	}
+	return first, true
 }
 
 // TableFiles returns the files of one table, in order.

@@ -189,7 +189,11 @@ func appendJSONKey(dst []byte, keys arrow.Array, i int, float floatText) []byte 
 	case arrow.STRING, arrow.TIMESTAMP, arrow.DATE32, arrow.TIME64, arrow.BINARY, arrow.INTERVAL_MONTH_DAY_NANO:
 		return AppendJSON(dst, keys, i)
 	}
-	return AppendJSONString(dst, string(appendJSON(nil, keys, i, float)))
+	key := appendJSON(nil, keys, i, float)
+	if key[0] == '"' { // a number that is none in JSON
+		return append(dst, key...)
+	}
+	return AppendJSONString(dst, string(key))
 }
 
 func appendJSONFloat(dst []byte, v float64, bits int, float floatText) []byte {

@@ -100,16 +100,25 @@ func (r *concatReader) Close() error {
 	return err
 }
 
-// CloseAll closes every Reader and joins their errors; of those that say the same, one.
+// CloseAll closes every Reader and joins their errors.
 func CloseAll(readers []Reader) error {
-	var errs []error
-	for _, r := range readers {
-		err := r.Close()
-		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
-			errs = append(errs, err)
+	errs := make([]error, len(readers))
+	for i, r := range readers {
+		errs[i] = r.Close()
+	}
+	return JoinErrors(errs...)
+}
+
+// JoinErrors is errors.Join of those that do not say what one before them says: what
+// fails, often fails again when it is closed.
+func JoinErrors(errs ...error) error {
+	var distinct []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(distinct, func(e error) bool { return e.Error() == err.Error() }) {
+			distinct = append(distinct, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(distinct...)
 }
 
 // Drain reads r to its end and gives the caller one reference to each batch. On

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -99,12 +100,14 @@ type LostInput struct {
 	Name string // of the stream or table
 	Path string
 	Gone bool // else it changed
-	// Cleaned says that the stream's clean_source takes its files away.
+	// Cleaned says that the stream's clean_source takes its files away. Its path is free then:
+	// where a later batch read another file there, the one at hand was taken away, too.
 	Cleaned bool
 }
 
-// Lost lists the inputs of a logged batch that cannot be read as they were.
-func (r *Replay) Lost(ctx context.Context, entry *checkpoint.OffsetEntry) ([]LostInput, error) {
+// Lost lists the inputs of a logged batch that cannot be read as they were. newest is the
+// newest logged batch.
+func (r *Replay) Lost(ctx context.Context, entry, newest *checkpoint.OffsetEntry) ([]LostInput, error) {
 	var lost []LostInput
 	for i, s := range r.x.sources {
 		files, ok := s.source.(connector.FileSet)
@@ -115,15 +118,22 @@ func (r *Replay) Lost(ctx context.Context, entry *checkpoint.OffsetEntry) ([]Los
 		if err != nil {
 			return nil, err
 		}
-		clean := r.x.exec.streams[i].Decl.Options["clean_source"]
+		options := r.x.exec.streams[i].Decl.Options
+		clean, rereads := options["clean_source"], strings.EqualFold(options["changed_files"], "reread")
 		more, err := r.lost(ctx, s.name, files, logged)
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range more {
-			l.Cleaned = l.Gone && clean != "" && !strings.EqualFold(clean, "off")
-			lost = append(lost, l)
+		if len(more) > 0 && clean != "" && !strings.EqualFold(clean, "off") {
+			later, err := files.Files(ctx, entry.Sources[i].End, newest.Sources[i].End)
+			if err != nil {
+				return nil, err
+			}
+			for k, l := range more {
+				more[k].Cleaned = l.Gone || !rereads && slices.ContainsFunc(later, func(f connector.FileIdentity) bool { return f.Path == l.Path })
+			}
 		}
+		lost = append(lost, more...)
 	}
 	for _, t := range r.x.exec.tables {
 		files, ok := t.Table.(connector.FileSet)

@@ -62,13 +62,13 @@ func (x *streamExecution) runBatch(ctx context.Context, entry *checkpoint.Offset
 // finishBatch makes visible what was staged: the end of step 3 to step 6.
 func (x *streamExecution) finishBatch(ctx context.Context, entry *checkpoint.OffsetEntry, prepared *checkpoint.CommitEntry, b *batchResult) error {
 	if err := x.dir.Prepare(prepared); err != nil {
-		return errors.Join(err, b.discard())
+		return columnar.JoinErrors(err, b.discard())
 	}
 	// If the process dies here, the batch is run again and overwrites what it left.
 	if b.staged != nil {
 		if err := b.staged.Publish(ctx); err != nil {
 			// What was decided stays: Discard knows.
-			return errors.Join(err, b.discard())
+			return columnar.JoinErrors(err, b.discard())
 		}
 	}
 	// If the process dies here, the sink says it holds the batch: rolled forward.
@@ -226,7 +226,7 @@ func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.Offs
 		b.staged, err = x.sink.Stage(ctx, connector.SinkBatch{ID: entry.Batch, Mode: x.cfg.Mode, Data: in.watch(counted), Side: in.watchSides(side)})
 		err = in.of(err)
 	}
-	err = errors.Join(err, run.reader.Close())
+	err = columnar.JoinErrors(err, run.reader.Close())
 	if err == nil {
 		save.start(ctx) // unless the sink read to the end
 	}
@@ -236,7 +236,7 @@ func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.Offs
 		b.inputs, err = x.unchangedInputs(ctx, entry)
 	}
 	if err != nil {
-		return errors.Join(err, b.discard())
+		return columnar.JoinErrors(err, b.discard())
 	}
 	if b.before == nil {
 		b.endEventTimes(x.watermarks, entry)

@@ -29,6 +29,9 @@ type Scan struct {
 	Full *Schema
 	// Limit is how many rows are wanted, 0: all.
 	Limit int64
+	// OfStream says that the table is what a stream has now: rows come in the order in
+	// which they would if they were read in batches.
+	OfStream bool
 }
 
 // NewScan reads all columns of a table but the hidden ones; the columns get fresh IDs

@@ -77,12 +77,22 @@ func TransformExprs(n Node, f func(expr.Expr) (expr.Expr, error)) (Node, error) 
 }
 
 // IsStreaming says whether a plan reads a stream.
-func IsStreaming(n Node) bool {
+func IsStreaming(n Node) bool { return reads(n, func(Node) bool { return false }) }
+
+// ReadsStream is IsStreaming that holds for what a bounded query reads of a stream, too.
+func ReadsStream(n Node) bool {
+	return reads(n, func(x Node) bool {
+		s, ok := x.(*Scan)
+		return ok && s.OfStream
+	})
+}
+
+// reads says whether a stream is read at or below n, or what also holds for.
+func reads(n Node, also func(Node) bool) bool {
 	found := false
 	Walk(n, func(x Node) bool {
-		if _, ok := x.(*StreamScan); ok {
-			found = true
-		}
+		_, ok := x.(*StreamScan)
+		found = found || ok || also(x)
 		return !found
 	})
 	return found

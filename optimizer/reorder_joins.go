@@ -34,7 +34,7 @@ type reorderer struct {
 
 func (r *reorderer) node(n logical.Node) (logical.Node, error) {
 	g := &joinGraph{}
-	if isFreeJoin(n) && !logical.IsStreaming(n) && g.flatten(n) && len(g.inputs) > 2 && len(g.inputs) <= maxReordered {
+	if isFreeJoin(n) && !logical.ReadsStream(n) && g.flatten(n) && len(g.inputs) > 2 && len(g.inputs) <= maxReordered {
 		for i, in := range g.inputs {
 			m, err := r.node(in)
 			if err != nil {

@@ -16,7 +16,9 @@
 // Every Reader knows the Position of its last batch in the order of arrival. Gather
 // merges by it, and so a query without ORDER BY gives rows in the order of its files,
 // LIMIT takes the same rows each time, and equal rows of a Sort keep their order,
-// whatever the number of goroutines. Where an operator needs an order of single rows
+// whatever the number of goroutines; those of groups, which have none unless it is asked
+// for, are put in the order of their columns. Rows of one position follow each other as
+// their Reader gives them (arrivals). Where an operator needs an order of single rows
 // (first, last) the plan below carries the hidden column columnar.OrdinalName, last in
 // the schema (Planner.PlanOrdinal).
 //

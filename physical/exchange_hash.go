@@ -3,6 +3,7 @@ package physical
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -100,6 +101,7 @@ func (s *exchange) begin(ctx context.Context) {
 
 func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
 	env := s.ec.Env()
+	to := destinations{rows: make([][]int32, len(s.queues))}
 	for n := uint64(0); ; n++ {
 		b, err := in.Next(ctx)
 		if isEnd(err) {
@@ -109,7 +111,7 @@ func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
 			return err
 		}
 		env.Seed = eval.Mix(s.ec.Seed, n)
-		err = s.scatter(ctx, env, b, PositionOf(in))
+		err = s.scatter(ctx, env, b, PositionOf(in), &to)
 		b.Release()
 		if err != nil {
 			return err
@@ -124,22 +126,36 @@ func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
 	return err
 }
 
+// destinations is memory of a goroutine that scatters: the hashes of a batch, and its rows by
+// queue.
+type destinations struct {
+	hashes []uint64
+	rows   [][]int32
+}
+
+// find fills d.
+func (d *destinations) find(keys []arrow.Array, n int) {
+	d.hashes = resize(d.hashes, n)
+	kernel.Hash(d.hashes, keys, partitionSeed)
+	queues := uint64(len(d.rows))
+	for k, r := range d.rows {
+		d.rows[k] = slices.Grow(r[:0], n/len(d.rows)+n/8)
+	}
+	for i, h := range d.hashes {
+		k := h >> 32 * queues >> 32
+		d.rows[k] = append(d.rows[k], int32(i))
+	}
+}
+
 // scatter puts the rows of b into the queues.
-func (s *exchange) scatter(ctx context.Context, env *eval.Env, b arrow.RecordBatch, position int64) error {
+func (s *exchange) scatter(ctx context.Context, env *eval.Env, b arrow.RecordBatch, position int64, to *destinations) error {
 	keys, err := s.plan.program.EvalColumns(env, b)
 	if err != nil {
 		return err
 	}
 	defer releaseAll(keys)
-	hashes := make([]uint64, b.NumRows())
-	kernel.Hash(hashes, keys, partitionSeed)
-	n := uint64(len(s.queues))
-	rows := make([][]int32, n)
-	for i, h := range hashes {
-		k := h >> 32 * n >> 32
-		rows[k] = append(rows[k], int32(i))
-	}
-	for k, r := range rows {
+	to.find(keys, int(b.NumRows()))
+	for k, r := range to.rows {
 		if len(r) == 0 {
 			continue
 		}

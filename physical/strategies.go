@@ -303,7 +303,7 @@ func (pl *Planner) planAggregate(x *logical.Aggregate) (Plan, error) {
 		return nil, err
 	}
 	p, err := aggregatePlan(in, spec, pl.want.ordered)
-	if err != nil || !pl.want.ordered || !logical.IsStreaming(x) {
+	if err != nil || !pl.want.ordered || !logical.ReadsStream(x) {
 		return p, err
 	}
 	return InKeyOrder(x, p)
@@ -666,7 +666,7 @@ func equality(e expr.Expr, l, r *logical.Schema) (a, b expr.Expr, nullSafe, ok b
 // kept then, so that rows come out in the order in which the stream's arrive, in however
 // many batches they do.
 func streamsRight(x *logical.Join) bool {
-	return logical.IsStreaming(x.Right) && !logical.IsStreaming(x.Left)
+	return logical.ReadsStream(x.Right) && !logical.ReadsStream(x.Left)
 }
 
 // keepsLeft says whether a join keeps its left side and streams the right one: where the
@@ -675,7 +675,7 @@ func (pl *Planner) keepsLeft(x *logical.Join) bool {
 	switch {
 	case streamsRight(x):
 		return true
-	case logical.IsStreaming(x.Left) && !logical.IsStreaming(x.Right):
+	case logical.ReadsStream(x.Left) && !logical.ReadsStream(x.Right):
 		return false
 	}
 	left, leftKnown := pl.rows.Rows(x.Left)

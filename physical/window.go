@@ -3,6 +3,7 @@ package physical
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -158,6 +159,7 @@ func (r *windowReader) assignTumbling(times []int64, valid arrow.Array) error {
 	size, offset := r.plan.Spec.Size, r.plan.Spec.Start
 	nulls := valid.NullN() > 0
 	start, end := int64(1), int64(0) // an empty window: the first row looks for its own
+	r.rows, r.starts, r.ends = slices.Grow(r.rows, len(times)), slices.Grow(r.starts, len(times)), slices.Grow(r.ends, len(times))
 	for i, t := range times {
 		if nulls && valid.IsNull(i) {
 			continue

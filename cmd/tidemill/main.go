@@ -37,7 +37,7 @@ func run(args []string) (code int) {
 	debug := func() bool { d, _ := root.PersistentFlags().GetBool("debug"); return d }
 	defer func() {
 		if p := recover(); p != nil {
-			code = report(fmt.Errorf("bug: %v\n%s", p, stack.Stack()), debug())
+			code = report(&tidemill.PanicError{Value: p, Stack: stack.Stack()}, debug())
 		}
 	}()
 	err := root.ExecuteContext(context.Background())
@@ -97,6 +97,10 @@ func message(err error, debug bool) string {
 		text += "; restore the checkpoint from a copy, or delete it and the output to start over"
 	case errors.As(err, &misfit) && misfit.Query:
 		text += "; run the query as it was, or give it a new checkpoint and a new output"
+	}
+	var panicked *tidemill.PanicError
+	if errors.As(err, &panicked) {
+		text += "\n" + string(panicked.Stack)
 	}
 	if debug {
 		return text

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/incremental"
 )
 
@@ -92,6 +93,13 @@ func TestMessage(t *testing.T) {
 	}
 	if got := text(true); !strings.Contains(got, "goroutine 1") {
 		t.Error("no stack with --debug")
+	}
+	panicked := &tidemill.PanicError{What: "function f", Value: "boom", Stack: []byte("goroutine 1 [running]:\nmain.f()")}
+	if got := message(panicked, false); got != "error: function f panicked: boom (run with --debug for the stack)" {
+		t.Errorf("a panic is %s", got)
+	}
+	if got := message(panicked, true); got != "error: function f panicked: boom\ngoroutine 1 [running]:\nmain.f()" {
+		t.Errorf("a panic with its stack is %s", got)
 	}
 	if got := message(usagef("x\ngoroutine 1 [running]:\n"), false); got != "error: x (run with --debug for the stack)" {
 		t.Errorf("%q", got)

@@ -2,6 +2,7 @@ package function
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -172,6 +173,12 @@ func mismatch(name string, args []arrow.DataType, forms []string) error {
 	if len(forms) > 6 {
 		forms = append(forms[:6:6], "…")
 	}
+	if len(args) == 0 {
+		return fmt.Errorf("%s needs an argument; there is %s", name, strings.Join(forms, ", "))
+	}
+	if !takes(forms, len(args)) {
+		return fmt.Errorf("%s does not take %s; there is %s", name, countOf(len(args)), strings.Join(forms, ", "))
+	}
 	return fmt.Errorf("%s(%s) does not exist; there is %s; cast the arguments", name, strings.Join(types, ", "), strings.Join(forms, ", "))
 }
 
@@ -184,4 +191,26 @@ func form(name string, matchers []Matcher, variadic bool) string {
 		parts = append(parts, "…")
 	}
 	return name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// takes says whether one of forms, f(a, b, …), has n arguments.
+func takes(forms []string, n int) bool {
+	return slices.ContainsFunc(forms, func(f string) bool {
+		_, list, _ := strings.Cut(strings.TrimSuffix(f, ")"), "(")
+		args := strings.Split(list, ", ")
+		switch {
+		case f == "…" || list == "":
+			return f == "…" || n == 0
+		case args[len(args)-1] == "…":
+			return n >= len(args)-1
+		}
+		return n == len(args)
+	})
+}
+
+func countOf(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
 }

@@ -18,7 +18,9 @@ func fromJSONScalar() *Scalar {
 	nested := class("schema", columnar.ListOf(columnar.Null), columnar.IsNested)
 	form := func(args ...Matcher) Overload {
 		return Overload{Args: args, Result: jsonSchemaType, NullSafe: true, Fallible: len(args) > 2,
-			Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) { return onAllRows(types[1], fromJSON), nil },
+			Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+				return onAllRows(types[1], fromJSON), nil
+			},
 		}
 	}
 	return &Scalar{

@@ -15,7 +15,7 @@ import (
 // jsonScalars make and read JSON text.
 func jsonScalars() []*Scalar {
 	return []*Scalar{
-		{Name: "to_json", Doc: "A value as JSON text.", Example: "to_json(array(1, 2)) = [1,2]", Overloads: []Overload{{
+		{Name: "to_json", Aliases: []string{"row_to_json", "array_to_json", "json_quote"}, Doc: "A value as JSON text.", Example: "to_json(array(1, 2)) = [1,2]", Overloads: []Overload{{
 			Args: []Matcher{anyType}, Result: always(columnar.String),
 			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 				return onRows(columnar.String, func(c *call) (arrow.Array, error) {

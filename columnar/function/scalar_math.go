@@ -31,7 +31,7 @@ var arithmetics = []arithmetic{
 	{"*", "try_multiply", []string{"multiply"}, "Product of two numbers, or of an interval and a number.", "6 * 7 = 42", kernel.Multiply, multiplyType},
 	{"/", "try_divide", nil, "Quotient of two numbers; of integers it is a DOUBLE. Division by zero is an error; try_divide gives null.", "7 / 2 = 3.5", kernel.Divide, divideType},
 	{"//", "try_div", []string{"div"}, "Quotient without its fraction, truncated towards zero.", "-7 // 2 = -3", kernel.DivideInt, nil},
-	{"%", "try_mod", []string{"mod"}, "Remainder of a division, with the sign of the dividend.", "-7 % 3 = -1", kernel.Modulo, moduloType},
+	{"%", "try_mod", []string{"mod", "fmod"}, "Remainder of a division, with the sign of the dividend.", "-7 % 3 = -1", kernel.Modulo, moduloType},
 }
 
 // arithmeticScalars are the operators on numbers, times and intervals.
@@ -368,7 +368,7 @@ func roundingScalars() []*Scalar {
 		{"ceil", "Smallest whole number that is not less; with a second argument, to so many digits after the point.", "ceil(1.2) = 2", []string{"ceiling"}, kernel.Ceil, true},
 		{"floor", "Largest whole number that is not greater; with a second argument, to so many digits after the point.", "floor(-1.2) = -2", nil, kernel.Floor, true},
 		{"round", "Nearest number with so many digits after the point (0 if not given, negative for tens, hundreds …); half is rounded away from zero. The type is that of the number, but that a DECIMAL has no more digits after the point than a constant asks for.", "round(2.5) = 3", nil, kernel.HalfUp, true},
-		{"bround", "Nearest number with so many digits after the point (0 if not given), in the type of the number; half is rounded to the even neighbour.", "bround(2.5) = 2", []string{"round_even", "roundbankers"}, kernel.HalfEven, true},
+		{"bround", "Nearest number with so many digits after the point (0 if not given), of the type that round has; half is rounded to the even neighbour.", "bround(2.5) = 2", []string{"round_even", "roundbankers"}, kernel.HalfEven, true},
 		{"truncate", "Number cut to so many digits after the point, 0 if not given.", "truncate(-1.29e0, 1) = -1.2", []string{"trunc"}, kernel.TowardZero, true},
 	} {
 		list = append(list, &Scalar{Name: r.name, Aliases: r.aliases, Doc: r.doc, Example: r.example, Overloads: r.overloads()})

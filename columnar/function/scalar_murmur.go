@@ -90,8 +90,14 @@ func murmur(seed uint32, a arrow.Array, i int) uint32 {
 	case arrow.Time64:
 		return murmurLong(seed, uint64(v))
 	case float32:
+		if v != v {
+			v = float32(math.NaN()) // there is one
+		}
 		return murmurInt(seed, math.Float32bits(v+0)) // -0.0 is 0.0
 	case float64:
+		if v != v {
+			return murmurLong(seed, 0x7ff8000000000000) // the one of Java
+		}
 		return murmurLong(seed, math.Float64bits(v+0))
 	case decimal128.Num:
 		if a.DataType().(*arrow.Decimal128Type).Precision <= 18 {

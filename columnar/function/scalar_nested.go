@@ -37,7 +37,7 @@ func castArray(c *call, a arrow.Array, dt arrow.DataType) (arrow.Array, error) {
 }
 
 func arrayScalar() *Scalar {
-	return &Scalar{Name: "array", Aliases: []string{"list_value", "make_array"}, Doc: "An array of the values, which are brought to a common type.", Example: "array(1, 2, NULL) = [1,2,null]", Overloads: []Overload{
+	return &Scalar{Name: "array", Aliases: []string{"list_value", "list_pack", "make_array"}, Doc: "An array of the values, which are brought to a common type.", Example: "array(1, 2, NULL) = [1,2,null]", Overloads: []Overload{
 		{
 			Args: []Matcher{anyType}, Variadic: true, Unify: true, NullSafe: true,
 			Result: func(args []arrow.DataType) (arrow.DataType, error) { return columnar.ListOf(args[0]), nil },
@@ -615,7 +615,7 @@ func arrayJoinScalar() *Scalar {
 // splitScalar is split(text, regular expression), as in Spark.
 func splitScalar() *Scalar {
 	out := columnar.ListOf(columnar.String)
-	return &Scalar{Name: "split", Aliases: []string{"regexp_split_to_array"}, Doc: "The parts of a text between the matches of a regular expression, as an array.", Example: "split('a,b', ',') = [\"a\",\"b\"]", Overloads: []Overload{{
+	return &Scalar{Name: "split", Aliases: []string{"regexp_split_to_array", "string_split_regex", "str_split_regex"}, Doc: "The parts of a text between the matches of a regular expression, as an array.", Example: "split('a,b', ',') = [\"a\",\"b\"]", Overloads: []Overload{{
 		Args: []Matcher{varchar, varchar}, Result: always(out), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			source, err := regexpSource(constants, 1, 99, plainPattern)

@@ -423,7 +423,7 @@ func fromSeconds() *Scalar {
 	seconds := func(m Matcher) Overload {
 		return Overload{Args: []Matcher{m}, Result: always(columnar.Timestamp), Fallible: true, Bind: castTo(columnar.Timestamp)}
 	}
-	return &Scalar{Name: "to_timestamp", Aliases: []string{"timestamp_seconds", "from_unixtime"}, Doc: "Seconds since 1970 as a TIMESTAMP; or a text read as one, in ISO form or in the form of a pattern (see strptime).", Example: "to_timestamp(90.5) = 1970-01-01 00:01:30.500000",
+	return &Scalar{Name: "to_timestamp", Aliases: []string{"timestamp_seconds", "from_unixtime", "to_timestamp_ltz"}, Doc: "Seconds since 1970 as a TIMESTAMP; or a text read as one, in ISO form or in the form of a pattern (see strptime).", Example: "to_timestamp(90.5) = 1970-01-01 00:01:30.500000",
 		Overloads: []Overload{seconds(decimalType), seconds(floatType), seconds(varchar), seconds(timestamp), parseOverload()}}
 }
 
@@ -630,7 +630,7 @@ func civil(y, m, d int64) (int64, error) {
 }
 
 func makeTimestampScalar() *Scalar {
-	return &Scalar{Name: "make_timestamp", Doc: "The instant at which a clock in the session time zone shows a year, month, day, hour, minute and second.", Example: "make_timestamp(2024, 2, 29, 12, 30, 1.5) = 2024-02-29 12:30:01.500000", Overloads: []Overload{{
+	return &Scalar{Name: "make_timestamp", Aliases: []string{"make_timestamp_ltz"}, Doc: "The instant at which a clock in the session time zone shows a year, month, day, hour, minute and second.", Example: "make_timestamp(2024, 2, 29, 12, 30, 1.5) = 2024-02-29 12:30:01.500000", Overloads: []Overload{{
 		Args: []Matcher{bigint, bigint, bigint, bigint, bigint, double}, Result: always(columnar.Timestamp), Fallible: true,
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {

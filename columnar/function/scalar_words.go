@@ -196,7 +196,7 @@ func eltScalar() *Scalar {
 
 // uuidScalar draws from the batch's seed: running a batch again gives the same.
 func uuidScalar() *Scalar {
-	return &Scalar{Name: "uuid", Aliases: []string{"gen_random_uuid"}, Doc: "A random UUID (version 4) as text; other for each row, the same when a batch is run again.", Example: "length(uuid()) = 36", Overloads: []Overload{{
+	return &Scalar{Name: "uuid", Aliases: []string{"gen_random_uuid", "uuidv4"}, Doc: "A random UUID (version 4) as text; other for each row, the same when a batch is run again.", Example: "length(uuid()) = 36", Overloads: []Overload{{
 		Result: always(columnar.String), Volatility: Volatile, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, _ []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
 				r := rand.New(rand.NewPCG(env.Seed, env.Salt))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -32,24 +33,33 @@ func Sort(keys []SortKey) []Ref {
 		lengths[i] = c.Len()
 	}
 	refs := AllRefs(lengths...)
-	s := newSorter(keys)
-	s.sort(refs, 0)
+	SortRefs(keys, refs)
 	return refs
 }
 
 // SortRefs brings refs, rows of the batches the keys' columns are of, into order;
 // see Sort.
-func SortRefs(keys []SortKey, refs []Ref) { newSorter(keys).sort(refs, 0) }
+func SortRefs(keys []SortKey, refs []Ref) {
+	room := entryRooms.Get().(*entryRoom)
+	s := &sorter{keys: keys, cmp: NewComparer(keys), entryRoom: room}
+	s.sort(refs, 0)
+	if cap(room.a) <= maxKeptEntries {
+		entryRooms.Put(room)
+	}
+}
 
 type sorter struct {
 	keys []SortKey
 	cmp  *Comparer
-	a, b []entry // room for a radix sort
+	*entryRoom
 }
 
-func newSorter(keys []SortKey) *sorter {
-	return &sorter{keys: keys, cmp: NewComparer(keys)}
-}
+// entryRoom is memory for a radix sort. A stream sorts what changed in each of many batches.
+type entryRoom struct{ a, b []entry }
+
+var entryRooms = sync.Pool{New: func() any { return new(entryRoom) }}
+
+const maxKeptEntries = 1 << 17
 
 // entry is a row with the first eight bytes of a key, such that unsigned order of
 // prefixes is the order of keys as far as they go.

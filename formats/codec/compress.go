@@ -130,7 +130,7 @@ const zstdMaxWindow = 512 << 20
 func (c Compression) NewReader(r io.Reader) (io.ReadCloser, error) {
 	switch c {
 	case Gzip:
-		return gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+		return newGzipReader(r)
 	case Zstd:
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMaxWindow))
 		if err != nil {

@@ -124,6 +124,9 @@ func (in *Input) start() error {
 	if in.spec.File.Size == 0 {
 		in.comp = CompressionNone
 	}
+	if err := in.checkForeign(head); err != nil {
+		return err
+	}
 	if in.spec.Mode == Drop && in.comp != CompressionNone {
 		if err := in.verify(); err != nil {
 			return err
@@ -201,12 +204,17 @@ func (in *Input) verify() error {
 		return raw.err
 	}
 	if err != nil {
-		in.spec.Stats.MalformedFile(connector.RecordError{File: in.spec.File.Path,
+		in.leaveOut(connector.RecordError{File: in.spec.File.Path,
 			Reason: fmt.Sprintf("the file is damaged: %s: %v", in.comp, unexpected(err)), Err: err})
-		in.text = bytes.NewReader(nil)
-		in.chunk = 1
 	}
 	return nil
+}
+
+// leaveOut reads nothing of the file, which is counted.
+func (in *Input) leaveOut(bad connector.RecordError) {
+	in.spec.Stats.MalformedFile(bad)
+	in.text = bytes.NewReader(nil)
+	in.chunk = 1
 }
 
 // damaged tells a file that cannot be decoded from one that cannot be read.

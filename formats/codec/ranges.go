@@ -43,7 +43,7 @@ func Ranges(f File, c Compression, e Encoding, splitBytes int64, divisible func(
 	if err != nil {
 		return nil, err
 	}
-	if c.detect(f.Path, head) != CompressionNone || !e.detect(head).isUTF8() || !divisible(head) {
+	if c.detect(f.Path, head) != CompressionNone || !e.detect(head).isUTF8() || foreign(head) != "" || !divisible(head) {
 		return whole, nil
 	}
 	var ranges []Range

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -80,6 +82,30 @@ func (r *Rescued) Append(text []byte) {
 		return
 	}
 	r.texts.BinaryBuilder.Append(text)
+}
+
+// WithMembers is the rescued column a of rows of a file with more members in each row, as
+// AppendMember makes them.
+func WithMembers(mem memory.Allocator, file string, a arrow.Array, members []byte) arrow.Array {
+	plain := columnar.PlainColumn(mem, a)
+	defer plain.Release()
+	texts := plain.(*array.String)
+	r := NewRescued(mem, file)
+	defer r.Release()
+	for i := range texts.Len() {
+		rest := r.file
+		if texts.IsValid(i) {
+			rest = []byte(texts.Value(i)[1:])
+		}
+		r.Append(slices.Concat([]byte{'{'}, members, rest))
+	}
+	return r.Finish()
+}
+
+// AppendMember appends a member whose value is a text, before others.
+func AppendMember(dst []byte, key, text string) []byte {
+	dst = append(columnar.AppendJSONString(dst, key), ':')
+	return append(columnar.AppendJSONString(dst, text), ',')
 }
 
 // TextBytes is the size of all texts so far.

@@ -66,9 +66,9 @@ func (t *TextWriter) flush() error {
 const byteOrderMark = "\xEF\xBB\xBF"
 
 // misread says whether a text of UTF-8 is taken for something else by its beginning: for a
-// mark, for UTF-16, or for compressed. Behind a mark it is not.
+// mark, for UTF-16, for compressed, or for no text. Behind a mark it is not.
 func misread(text []byte) bool {
-	return bytes.HasPrefix(text, []byte(byteOrderMark)) || DetectCompression("", text) != CompressionNone || Encoding{}.detect(text) != Encoding{}
+	return bytes.HasPrefix(text, []byte(byteOrderMark)) || DetectCompression("", text) != CompressionNone || foreign(text) != "" || Encoding{}.detect(text) != Encoding{}
 }
 
 // Size is the number of bytes written, and still held here, about.

@@ -15,6 +15,10 @@ import (
 // column cannot hold it.
 func (c *fileColumns) constant(l *layout, f foundFile, field arrow.Field, v folderValue) arrow.Array {
 	d, err := parseFolder(heap, v, field.Type, l.env.Location)
+	if err != nil && l.rescues() {
+		c.rescue(v)
+		return columnar.NullConstant(heap, field.Type).Array()
+	}
 	if err != nil {
 		reason := err.Error()
 		if l.driftFails() {
@@ -24,6 +28,25 @@ func (c *fileColumns) constant(l *layout, f foundFile, field arrow.Field, v fold
 		d = columnar.NullConstant(heap, field.Type)
 	}
 	return d.Array()
+}
+
+// rescues says whether what no column takes is kept in the rescued column.
+func (l *layout) rescues() bool { return l.evolution == codec.EvolveRescue && l.rescued != "" }
+
+// rescue keeps what a folder says.
+func (c *fileColumns) rescue(v folderValue) {
+	if !v.null {
+		c.rescued = codec.AppendMember(c.rescued, strings.ToValidUTF8(v.key, "\uFFFD"), strings.ToValidUTF8(v.value, "\uFFFD"))
+	}
+}
+
+// rescueUnknown keeps what folders say that are no columns.
+func (c *fileColumns) rescueUnknown(l *layout, found []folderValue) {
+	for _, v := range found {
+		if l.rescues() && !l.takesFolder(v, found) {
+			c.rescue(v)
+		}
+	}
 }
 
 // unknownFolder is the first key=value folder that is no column of a source whose columns

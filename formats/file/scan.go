@@ -59,6 +59,8 @@ type fileColumns struct {
 	position []int
 	// misfit is what a folder's name says that no column takes; nil if there is none.
 	misfit *connector.RecordError
+	// rescued are the members that the rescued column has in each row for folders.
+	rescued []byte
 }
 
 // Where a column comes from, if not from the content.
@@ -99,6 +101,7 @@ func (l *layout) columns(f foundFile) fileColumns {
 		fields = append(fields, field)
 	}
 	c.content.Schema = arrow.NewSchema(fields, nil)
+	c.rescueUnknown(l, found)
 	if c.misfit == nil {
 		c.misfit = l.unknownFolder(f, found)
 	}
@@ -427,6 +430,10 @@ type projection struct {
 	constants []arrow.Array // by column; nil for others
 	mem       memory.Allocator
 	identical bool // the format's batches are right as they are
+	// rescued are members that the column of that name lacks; nil if there are none.
+	rescued       []byte
+	rescuedColumn string
+	file          string
 }
 
 func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connector.ScanRequest) *projection {
@@ -435,6 +442,10 @@ func (c *fileColumns) projection(schema *arrow.Schema, f foundFile, req *connect
 	p.request.Filters = c.contentFilters(req.Filters)
 	if _, numbered := beyond(req, schema.NumFields()); numbered {
 		p.request.Filters = nil // what they leave out would not be counted
+	}
+	if c.rescued != nil {
+		p.rescued, p.rescuedColumn, p.file = c.rescued, c.content.Rescued, f.Path
+		p.identical, p.request.Filters = false, nil // which may look at what the format does not know
 	}
 	for _, i := range wantedOf(schema, req) {
 		p.identical = p.identical && c.position[i] >= 0
@@ -508,6 +519,10 @@ func (p *projection) apply(b arrow.RecordBatch, first int64) arrow.RecordBatch {
 		fields[i] = p.schema.Field(i)
 		if from >= 0 {
 			columns[i] = b.Column(from)
+			if p.rescued != nil && fields[i].Name == p.rescuedColumn {
+				columns[i] = codec.WithMembers(p.mem, p.file, columns[i], p.rescued)
+				defer columns[i].Release()
+			}
 			fields[i].Type = columns[i].DataType() // it may be dictionary-encoded
 			continue
 		}

@@ -147,7 +147,7 @@ func checkMode(env connector.Env, o WriteOptions) error {
 	case env.Mode == connector.Update:
 		return &connector.OptionError{Key: "output_mode", Value: "update", HasValue: true,
 			Reason: "files cannot be updated row by row; use output_mode = 'complete' (the whole table, replaced each batch), " +
-				"output_mode = 'append' with a watermark, or a database sink that upserts"}
+				"or output_mode = 'append' with a watermark"}
 	case env.Mode == connector.Complete && len(o.PartitionBy) > 0:
 		return &connector.OptionError{Key: "partition_by",
 			Reason: "the table of output_mode = 'complete' is one file, so that it can be replaced by one rename; leave partition_by out"}

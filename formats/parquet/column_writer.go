@@ -316,8 +316,10 @@ func (w *leafWriter) appendInt32(v []int32, sel []int32) {
 	} else {
 		w.values = gatherInto(w.values, v, sel, arrow.Int32Traits.CastFromBytes, 4)
 	}
-	low, high := minMax(arrow.Int32Traits.CastFromBytes(w.values[at:]))
-	w.stats.addInt(int64(low), int64(high))
+	if w.kind != statNone {
+		low, high := minMax(arrow.Int32Traits.CastFromBytes(w.values[at:]))
+		w.stats.addInt(int64(low), int64(high))
+	}
 }
 
 func (w *leafWriter) appendInt64(v []int64, sel []int32) {
@@ -327,7 +329,9 @@ func (w *leafWriter) appendInt64(v []int64, sel []int32) {
 	} else {
 		w.values = gatherInto(w.values, v, sel, arrow.Int64Traits.CastFromBytes, 8)
 	}
-	w.stats.addInt(minMax(arrow.Int64Traits.CastFromBytes(w.values[at:])))
+	if w.kind != statNone {
+		w.stats.addInt(minMax(arrow.Int64Traits.CastFromBytes(w.values[at:])))
+	}
 }
 
 func (w *leafWriter) appendFloat32(v []float32, sel []int32) {
@@ -337,7 +341,9 @@ func (w *leafWriter) appendFloat32(v []float32, sel []int32) {
 	} else {
 		w.values = gatherInto(w.values, v, sel, arrow.Float32Traits.CastFromBytes, 4)
 	}
-	floatStats(&w.stats, arrow.Float32Traits.CastFromBytes(w.values[at:]))
+	if w.kind != statNone {
+		floatStats(&w.stats, arrow.Float32Traits.CastFromBytes(w.values[at:]))
+	}
 }
 
 func (w *leafWriter) appendFloat64(v []float64, sel []int32) {
@@ -347,7 +353,9 @@ func (w *leafWriter) appendFloat64(v []float64, sel []int32) {
 	} else {
 		w.values = gatherInto(w.values, v, sel, arrow.Float64Traits.CastFromBytes, 8)
 	}
-	floatStats(&w.stats, arrow.Float64Traits.CastFromBytes(w.values[at:]))
+	if w.kind != statNone {
+		floatStats(&w.stats, arrow.Float64Traits.CastFromBytes(w.values[at:]))
+	}
 }
 
 // gatherInto appends the selected values, size bytes each.

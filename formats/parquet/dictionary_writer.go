@@ -166,8 +166,13 @@ func (d *valueDictionary) encode(values []byte, size int) bool {
 	d.makeRoom(len(d.values) + firstValues)
 	d.codes = slices.Grow(d.codes[:0], n)[:n]
 	sampled := len(d.values)
+	last, code, ok := numberAt(values, size, 0), int32(0), false
 	for i := range d.codes {
-		code, ok := d.code(numberAt(values, size, i))
+		// Sorted columns come in runs.
+		if v := numberAt(values, size, i); !ok || v != last {
+			last = v
+			code, ok = d.code(v)
+		}
 		d.codes[i] = code
 		// Most columns of many values are found out early.
 		if !ok || i == valueSample && len(d.values)-sampled > valueSample/2 {

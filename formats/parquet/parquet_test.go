@@ -204,12 +204,12 @@ func sameTable(t *testing.T, got, want arrow.Table) {
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Compression{Snappy, Uncompressed, Zstd, Gzip} {
+	for i, config := range []WriterConfig{{}, {Compression: Uncompressed}, {Compression: Zstd}, {Compression: Gzip}, {Hasty: true}} {
 		for _, nulls := range []int{0, 20, 100} {
-			t.Run(fmt.Sprintf("%s/%d%%null", c, nulls), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d/%d%%null", config.Compression, i, nulls), func(t *testing.T) {
 				t.Parallel()
 				mem := columnartest.Mem(t)
-				r := rand.New(rand.NewPCG(uint64(nulls), uint64(c)))
+				r := rand.New(rand.NewPCG(uint64(nulls), uint64(i)))
 				m := vfs.NewMem()
 				var batches []arrow.RecordBatch
 				for _, rows := range []int{1, 7, 64, 1000, 333} {
@@ -217,7 +217,9 @@ func TestRoundTrip(t *testing.T) {
 					defer b.Release()
 					batches = append(batches, b)
 				}
-				writeFile(t, m, "a.parquet", everything, WriterConfig{Compression: c, RowGroupRows: 500, Metadata: map[string]string{"k": "v"}}, batches...)
+				config := config
+				config.RowGroupRows, config.Metadata = 500, map[string]string{"k": "v"}
+				writeFile(t, m, "a.parquet", everything, config, batches...)
 				want := array.NewTableFromRecords(everything, batches)
 				defer want.Release()
 				got := readAll(t, mem, m, "a.parquet", nil)

@@ -21,10 +21,13 @@ import (
 // WriterConfig says how a file is written; the zero value works.
 type WriterConfig struct {
 	Compression  Compression
-	Level        int               // of zstd and gzip; 0 is the usual one
-	RowGroupRows int               // at most so many rows a row group; 0 is DefaultRowGroupRows
-	NoDictionary bool              // never dictionary-encode
-	Metadata     map[string]string // key/value metadata of the footer
+	Level        int  // of zstd and gzip; 0 is the usual one
+	RowGroupRows int  // at most so many rows a row group; 0 is DefaultRowGroupRows
+	NoDictionary bool // never dictionary-encode
+	// Hasty is for what is written often and read whole, if at all: numbers are not
+	// compressed, and pages have no statistics.
+	Hasty    bool
+	Metadata map[string]string // key/value metadata of the footer
 	// ExactIntervals writes intervals of any sign and of nanoseconds, in a form that only
 	// this package reads as intervals; others see 16 bytes.
 	ExactIntervals bool
@@ -80,6 +83,12 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWrit
 	}
 	for _, l := range f.leaves {
 		l.wanted, l.level, l.noDict = o.Compression, o.Level, o.NoDictionary
+		if o.Hasty {
+			l.kind = statNone
+			if l.physical != format.ByteArray {
+				l.wanted = Uncompressed
+			}
+		}
 		l.begin()
 	}
 	return f, f.write(magic)

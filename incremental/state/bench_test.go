@@ -239,6 +239,55 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// BenchmarkGrow adds 100 batches of 25,000 keys, six in ten of them new, to an empty table
+// of windows: what a stream without a watermark does to its state.
+func BenchmarkGrow(b *testing.B) {
+	const batches, keys = 100, 25_000
+	mem := columnar.NewPool()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var list [][]arrow.Array
+	for n := range batches {
+		list = append(list, growKeys(mem, rnd, n, keys))
+	}
+	spec := windowSpec(b)
+	spec.Tables[0].Key = []arrow.Field{columnar.Field("window_start", columnar.Timestamp), columnar.Field("user", columnar.Int64), columnar.Field("window_end", columnar.Timestamp)}
+	spec.Tables[0].Order = Order{}
+	rows := make([]uint32, keys)
+	_, p, _ := openBench(b, vfs.NewMem(), "c", Options{Mem: mem})
+	for b.Loop() {
+		p.Abort()
+		store, err := p.Open(context.Background(), spec, checkpoint.OperatorState{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		t := store.Table("groups")
+		for _, k := range list {
+			touch(b, t.Shards()[0], k, rows)
+			if err := t.committed(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if n := t.Len(); n < 1_500_000 || n > 1_650_000 {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batches/keys, "ns/key")
+}
+
+// growKeys are keys of 25 windows that only batch number n has.
+func growKeys(mem memory.Allocator, rnd *rand.Rand, n, keys int) []arrow.Array {
+	starts := array.NewTimestampBuilder(mem, columnar.Timestamp.(*arrow.TimestampType))
+	ids := array.NewInt64Builder(mem)
+	defer starts.Release()
+	defer ids.Release()
+	for i := range keys {
+		starts.Append(arrow.Timestamp(n*25+i/1000) * 10e6)
+		ids.Append(rnd.Int64N(1000))
+	}
+	start, id := starts.NewArray(), ids.NewArray()
+	return []arrow.Array{start, id, start}
+}
+
 // BenchmarkUpdateAccumulators is the accumulators' part of BenchmarkBatch.
 func BenchmarkUpdateAccumulators(b *testing.B) {
 	mem := columnar.NewPool()

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/columnar/keyenc"
 )
@@ -29,18 +30,28 @@ func (c *changes) release() {
 // takeAdd makes a batch of columns, to which the mark of deleted rows is added. It
 // consumes them.
 func (c *changes) takeAdd(columns []arrow.Array, n int, deleted bool) {
-	b := array.NewBooleanBuilder(c.mem)
-	defer b.Release()
-	marks := make([]bool, n)
-	for i := range marks {
-		marks[i] = deleted
-	}
-	b.AppendValues(marks, nil)
-	columns = append(columns, b.NewArray())
+	columns = append(columns, allBooleans(c.mem, n, deleted))
 	c.batches = append(c.batches, array.NewRecordBatch(c.schema, columns, int64(n)))
 	releaseAll(columns)
 	c.rows += n
 	c.deletes = c.deletes || deleted
+}
+
+// allBooleans is a column of one value.
+func allBooleans(mem memory.Allocator, n int, v bool) arrow.Array {
+	bits := memory.NewResizableBuffer(mem)
+	defer bits.Release()
+	bits.Resize((n + 7) / 8)
+	b := bits.Bytes()
+	clear(b)
+	for i := range b {
+		if v {
+			b[i] = 0xFF
+		}
+	}
+	d := array.NewData(columnar.Boolean, n, []*memory.Buffer{nil, bits}, nil, 0, 0)
+	defer d.Release()
+	return array.MakeFromData(d)
 }
 
 // sorted is the order of the file: by key, then row number. Of a key that was deleted

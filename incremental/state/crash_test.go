@@ -56,11 +56,11 @@ func (h *harness) run(batches int) error {
 	return nil
 }
 
-func crashHarness(t *testing.T, mem vfs.FS) (*harness, *faultfs.FS) {
+func crashHarness(t *testing.T, mem vfs.FS, policy checkpoint.SnapshotPolicy) (*harness, *faultfs.FS) {
 	fsys := faultfs.New(mem)
 	h := newHarness(t, 3, fsys)
 	_ = h.provider.Close()
-	h.provider = NewProvider(h.dir, Options{Mem: h.mem, Shards: 2, Inline: true, Snapshots: checkpoint.SnapshotPolicy{Always: true}})
+	h.provider = NewProvider(h.dir, Options{Mem: h.mem, Shards: 2, Inline: true, Snapshots: policy})
 	h.open(0)
 	fsys.Arm()
 	return h, fsys
@@ -70,7 +70,16 @@ func crashHarness(t *testing.T, mem vfs.FS) (*harness, *faultfs.FS) {
 // error, a short write and a crash, and opens the newest version from what is left.
 func TestCrashEverywhere(t *testing.T) {
 	t.Parallel()
-	h, fsys := crashHarness(t, vfs.NewMem())
+	for name, policy := range map[string]checkpoint.SnapshotPolicy{"snapshots": {Always: true}, "joined changes": {Changes: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crashEverywhere(t, policy)
+		})
+	}
+}
+
+func crashEverywhere(t *testing.T, policy checkpoint.SnapshotPolicy) {
+	h, fsys := crashHarness(t, vfs.NewMem(), policy)
 	if err := h.run(crashBatches); err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +97,14 @@ func TestCrashEverywhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Run(text, func(t *testing.T) { crashAt(t, r, [][]float64{{0, 0.5}, {0.5, 1}, {1, 0}}[k%3]) })
+			t.Run(text, func(t *testing.T) { crashAt(t, policy, r, [][]float64{{0, 0.5}, {0.5, 1}, {1, 0}}[k%3]) })
 		}
 	}
 }
 
-func crashAt(t *testing.T, rule faultfs.Rule, keeps []float64) {
+func crashAt(t *testing.T, policy checkpoint.SnapshotPolicy, rule faultfs.Rule, keeps []float64) {
 	mem := vfs.NewMem()
-	h, fsys := crashHarness(t, mem)
+	h, fsys := crashHarness(t, mem, policy)
 	fsys.Arm(rule)
 	err := h.run(crashBatches)
 	if fsys.Fired()[0] > 0 && err == nil && rule.Action != faultfs.Short {

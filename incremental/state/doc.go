@@ -11,7 +11,8 @@
 //  4. Store.Commit writes one Parquet change file a table and returns the files that
 //     make up version N+1. The Store is then that version.
 //  5. If anything failed, Abort poisons the Store: the next Open reads version N anew.
-//  6. Provider.Maintain joins files into snapshots in the background, from files alone.
+//  6. Provider.Maintain joins files in the background, from files alone: all of a table
+//     into a snapshot, or the newest changes into one.
 //
 // # Memory
 //
@@ -32,10 +33,10 @@
 //
 // # Files
 //
-// A change file holds the rows touched by a batch, in the order of their keys (as
-// keyenc has it), one key or row once, with these columns: the key, the values, the
-// state columns of the accumulators, __row (multi-row tables: the number that stands
-// for the row), __deleted (the row is gone). What the watermark evicted is one bound in
+// A change file holds the rows touched by a batch, or by some that follow each other, in
+// the order of their keys (as keyenc has it), one key or row once, with these columns: the
+// key, the values, the state columns of the accumulators, __row (multi-row tables: the
+// number that stands for the row), __deleted (the row is gone). What the watermark evicted is one bound in
 // the metadata: every row whose order column is at or below it is gone. A snapshot has
 // no __deleted and no bound. The metadata (tidemill.*) says which columns are the key,
 // what the order is, and which versions the file leads from and to, so that Scan needs

@@ -37,7 +37,7 @@ func (t *Table) load(ctx context.Context, opener FileOpener, operator string, fi
 	if t.schema.MultiRow {
 		if err = m.start(ctx); err == nil {
 			err = t.pipe(func(take func(arrow.RecordBatch, func(arrow.RecordBatch) error) error) error {
-				return m.batches(ctx, func(b arrow.RecordBatch) error { return take(b, t.loadBatch) })
+				return m.batches(ctx, checkpoint.Snapshot, func(b arrow.RecordBatch) error { return take(b, t.loadBatch) })
 			})
 		}
 	} else {

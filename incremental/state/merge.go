@@ -27,7 +27,8 @@ type merger struct {
 	mem     memory.Allocator
 	sources []*mergeSource // by age, the oldest first
 	heap    mergeHeap
-	order   int // position of the order column, -1
+	order   int  // position of the order column, -1
+	changes bool // the result is changes: deleted rows are part of it
 	rows    []int32
 	last    []byte
 }
@@ -215,7 +216,7 @@ func (m *merger) each(ctx context.Context, yield func(run) error) error {
 func (m *merger) step(ctx context.Context, yield func(run) error) error {
 	s := m.heap[0]
 	end := m.runEnd(s)
-	m.rows = s.living(m.rows[:0], end, m.order)
+	m.rows = m.living(s, end)
 	if len(m.rows) > 0 {
 		if err := yield(run{s.batch, m.rows}); err != nil {
 			return err
@@ -274,16 +275,21 @@ func (m *merger) fix(ctx context.Context) error {
 	return nil
 }
 
-// living appends the rows from the current one to end that are neither deleted nor
-// evicted by a later file.
-func (s *mergeSource) living(rows []int32, end, order int) []int32 {
-	evicted := s.evicted && order >= 0
+// living are the rows of s from the current one to end that are neither deleted nor evicted
+// by a later file.
+func (m *merger) living(s *mergeSource, end int) []int32 {
+	rows := m.rows[:0]
+	evicted := s.evicted && m.order >= 0
 	if evicted {
 		s.prefixes = resized(s.prefixes, end)
-		readPrefixes(s.prefixes, s.batch.Column(order), s.row)
+		readPrefixes(s.prefixes, s.batch.Column(m.order), s.row)
+	}
+	deleted := s.deleted
+	if m.changes {
+		deleted = nil
 	}
 	for i := s.row; i < end; i++ {
-		if s.deleted != nil && s.deleted.IsValid(i) && s.deleted.Value(i) || evicted && s.prefixes[i] <= s.bound {
+		if deleted != nil && deleted.IsValid(i) && deleted.Value(i) || evicted && s.prefixes[i] <= s.bound {
 			continue
 		}
 		rows = append(rows, int32(i))
@@ -323,9 +329,10 @@ func widen[T int8 | int16 | int32 | int64](dst []int64, src []T, from int) {
 }
 
 // batches gives the merged rows as batches of about DefaultBatchRows with the columns
-// of a snapshot. They are borrowed for the call.
-func (m *merger) batches(ctx context.Context, yield func(arrow.RecordBatch) error) error {
-	c := newCollector(m.mem, &m.layout)
+// of a kind of file: changes have the deleted rows, too. They are borrowed for the call.
+func (m *merger) batches(ctx context.Context, kind checkpoint.FileKind, yield func(arrow.RecordBatch) error) error {
+	m.changes = kind == checkpoint.Change
+	c := newCollector(m.mem, &m.layout, kind)
 	defer c.drop()
 	err := m.each(ctx, func(r run) error {
 		c.add(r)
@@ -349,8 +356,8 @@ type collector struct {
 	refs    []kernel.Ref
 }
 
-func newCollector(mem memory.Allocator, l *layout) *collector {
-	schema := l.schema(checkpoint.Snapshot)
+func newCollector(mem memory.Allocator, l *layout, kind checkpoint.FileKind) *collector {
+	schema := l.schema(kind)
 	return &collector{mem: mem, schema: schema, columns: schema.NumFields()}
 }
 
@@ -413,7 +420,7 @@ func Scan(ctx context.Context, mem memory.Allocator, opener FileOpener, version 
 	if err != nil {
 		return nil, err
 	}
-	return &scanReader{m: m, c: newCollector(mem, &m.layout)}, nil
+	return &scanReader{m: m, c: newCollector(mem, &m.layout, checkpoint.Snapshot)}, nil
 }
 
 // scanReader is the merge as a Reader.

@@ -100,7 +100,9 @@ func writeFile(files Files, operator string, l *layout, f checkpoint.StateFile, 
 	}
 	rows := int64(0)
 	f, err = files.WriteState(operator, f, func(w io.Writer) error {
-		pw, err := parquet.NewFileWriter(w, l.schema(f.Kind), parquet.WriterConfig{Metadata: meta, ExactIntervals: true})
+		pw, err := parquet.NewFileWriter(w, l.schema(f.Kind), parquet.WriterConfig{
+			Metadata: meta, ExactIntervals: true, Hasty: f.Kind == checkpoint.Change,
+		})
 		if err != nil {
 			return err
 		}

@@ -23,10 +23,10 @@ type Provider struct {
 	stores map[string]*Store
 
 	mu       sync.Mutex // guards what follows, shared with background work
-	ready    []snapshot // finished, not yet named by a believed version
-	running  []snapshot
+	ready    []joined   // finished, not yet named by a believed version
+	running  []joined
 	failed   error
-	believed map[string]checkpoint.OperatorState
+	believed map[string]believed
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
@@ -34,8 +34,16 @@ type Provider struct {
 	inBatch atomic.Bool
 }
 
-// snapshot is a file that replaces some.
-type snapshot struct {
+// believed is what makes up a version of an operator's state, and how many rows its tables
+// have.
+type believed struct {
+	checkpoint.OperatorState
+	live map[string]int64
+}
+
+// joined is a file that replaces some that follow each other: a snapshot, if they are a
+// table's first.
+type joined struct {
 	operator string
 	table    string
 	from     []checkpoint.StateFile
@@ -48,7 +56,7 @@ func NewProvider(files Files, opts Options) *Provider {
 		opts.Mem = memory.NewGoAllocator()
 	}
 	opts.Shards = max(opts.Shards, 1)
-	p := &Provider{files: files, opts: opts, stores: map[string]*Store{}, believed: map[string]checkpoint.OperatorState{}}
+	p := &Provider{files: files, opts: opts, stores: map[string]*Store{}, believed: map[string]believed{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -74,9 +82,9 @@ func (p *Provider) Open(ctx context.Context, spec Spec, state checkpoint.Operato
 		s.release()
 		return nil, err
 	}
-	s.dirty = true
+	s.dirty, s.rows = true, s.live()
 	p.stores[spec.Operator] = s
-	p.believe(state)
+	p.believe(believed{state, s.rows})
 	return s, nil
 }
 
@@ -127,11 +135,12 @@ func (p *Provider) Abort() {
 }
 
 // believe notes the newest version that a commit names.
-func (p *Provider) believe(state checkpoint.OperatorState) {
+func (p *Provider) believe(state believed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.believed[state.Operator] = cloneState(state)
-	p.ready = slices.DeleteFunc(p.ready, func(r snapshot) bool {
+	state.OperatorState = cloneState(state.OperatorState)
+	p.believed[state.Operator] = state
+	p.ready = slices.DeleteFunc(p.ready, func(r joined) bool {
 		return r.operator == state.Operator && slices.ContainsFunc(state.Files, func(f checkpoint.StateFile) bool { return f.Name == r.file.Name })
 	})
 }
@@ -143,59 +152,56 @@ func (p *Provider) Committed(version int64) {
 	for _, s := range p.stores {
 		ahead = ahead || s.dirty
 		if s.version == version && !s.poisoned {
-			p.believe(s.files)
+			p.believe(believed{s.files, s.rows})
 		}
 	}
 	p.inBatch.Store(ahead)
 }
 
-// adopt replaces files by the snapshots made of them, where those are ready.
+// adopt replaces files by those that they were joined into, where these are ready.
 func (p *Provider) adopt(state checkpoint.OperatorState) checkpoint.OperatorState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := cloneState(state)
 	for _, r := range p.ready {
-		if r.operator != state.Operator {
-			continue
+		if r.operator == state.Operator {
+			out.Files = replaced(out.Files, r)
 		}
-		list := out.TableFiles(r.table)
-		if len(list) < len(r.from) || !slices.EqualFunc(list[:len(r.from)], r.from, func(a, b checkpoint.StateFile) bool { return a.Name == b.Name && a.Hash == b.Hash }) {
-			continue
-		}
-		files := []checkpoint.StateFile{}
-		put := 0
-		for _, f := range out.Files {
-			if f.Table == r.table && put < len(r.from) {
-				if put++; put == 1 {
-					files = append(files, r.file)
-				}
-				continue
-			}
-			files = append(files, f)
-		}
-		out.Files = files
 	}
 	return out
 }
 
-// Maintain starts to join the files of believed versions into snapshots, where that is
-// due and not under way. The next Commit names them in place of what they were made of.
+// replaced is files, of all tables, with r in place of those it was made of, if they are all
+// there.
+func replaced(files []checkpoint.StateFile, r joined) []checkpoint.StateFile {
+	isFrom := func(f checkpoint.StateFile) bool {
+		return slices.ContainsFunc(r.from, func(o checkpoint.StateFile) bool { return f.Table == r.table && f.Name == o.Name && f.Hash == o.Hash })
+	}
+	rest := slices.DeleteFunc(slices.Clone(files), isFrom)
+	if len(files)-len(rest) != len(r.from) {
+		return files
+	}
+	return slices.Insert(rest, slices.IndexFunc(files, isFrom), r.file)
+}
+
+// Maintain starts to join files of believed versions, where that is due and not under way. The next Commit names them in place of what they were made of.
 // It never looks at live memory. It returns the error of earlier background work.
 func (p *Provider) Maintain(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.failed
 	p.failed = nil
-	var due []snapshot
+	var due []joined
 	for _, state := range p.believed {
-		for _, table := range tablesOf(state) {
+		for _, table := range tablesOf(state.OperatorState) {
 			list := state.TableFiles(table)
-			if !p.opts.Snapshots.Due(list) || p.busy(state.Operator, table) {
+			first, isDue := p.opts.Snapshots.Due(list, state.live[table])
+			if !isDue || p.busy(state.Operator, table) {
 				continue
 			}
-			s := snapshot{operator: state.Operator, table: table, from: list}
-			s.file = checkpoint.StateFile{Table: table, Kind: checkpoint.Snapshot, To: list[len(list)-1].To}
-			s.file.Name = checkpoint.StateFileName(table, checkpoint.Snapshot, 0, s.file.To)
-			due = append(due, s)
+			if s := p.stores[state.Operator]; s == nil || !s.Table(table).joinsChanges() {
+				first = 0
+			}
+			due = append(due, joined{operator: state.Operator, table: table, from: list[first:], file: joinedFile(list, first)})
 		}
 	}
 	p.running = append(p.running, due...)
@@ -215,6 +221,21 @@ func (p *Provider) Maintain(ctx context.Context) error {
 	return err
 }
 
+// joinedFile is what the files of a table from first on become.
+func joinedFile(list []checkpoint.StateFile, first int) checkpoint.StateFile {
+	f := checkpoint.StateFile{Table: list[0].Table, Kind: checkpoint.Snapshot, To: list[len(list)-1].To}
+	if first > 0 {
+		f.Kind, f.From = checkpoint.Change, list[first].From
+		for _, o := range list[first:] {
+			if b := o.EvictionBound; b != nil && (f.EvictionBound == nil || *b > *f.EvictionBound) {
+				f.EvictionBound = b
+			}
+		}
+	}
+	f.Name = checkpoint.StateFileName(f.Table, f.Kind, f.From, f.To)
+	return f
+}
+
 func tablesOf(state checkpoint.OperatorState) []string {
 	var names []string
 	for _, f := range state.Files {
@@ -225,29 +246,30 @@ func tablesOf(state checkpoint.OperatorState) []string {
 	return names
 }
 
-// busy says whether a snapshot of the table is being made or waits to be named.
+// busy says whether files of the table are being joined or what they became waits to be
+// named.
 func (p *Provider) busy(operator, table string) bool {
-	of := func(s snapshot) bool { return s.operator == operator && s.table == table }
+	of := func(s joined) bool { return s.operator == operator && s.table == table }
 	return slices.ContainsFunc(p.running, of) || slices.ContainsFunc(p.ready, of)
 }
 
-// join makes a snapshot. If the process dies meanwhile, a file is left over that
+// join makes one file of some. If the process dies meanwhile, a file is left over that
 // nothing names.
-func (p *Provider) join(ctx context.Context, s snapshot) {
-	file, err := p.writeSnapshot(ctx, s)
+func (p *Provider) join(ctx context.Context, s joined) {
+	file, err := p.writeJoined(ctx, s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = slices.DeleteFunc(p.running, func(r snapshot) bool { return r.operator == s.operator && r.table == s.table })
+	p.running = slices.DeleteFunc(p.running, func(r joined) bool { return r.operator == s.operator && r.table == s.table })
 	switch {
 	case err == nil:
 		s.file = file
 		p.ready = append(p.ready, s)
 	case !errors.Is(err, context.Canceled):
-		p.failed = fmt.Errorf("snapshot of the state of %s: %w", s.operator, err)
+		p.failed = fmt.Errorf("joining files of the state of %s: %w", s.operator, err)
 	}
 }
 
-func (p *Provider) writeSnapshot(ctx context.Context, s snapshot) (checkpoint.StateFile, error) {
+func (p *Provider) writeJoined(ctx context.Context, s joined) (checkpoint.StateFile, error) {
 	m, err := newMerger(ctx, p.opts.Mem, p.files, s.operator, s.from)
 	if err != nil {
 		return s.file, err
@@ -255,7 +277,7 @@ func (p *Provider) writeSnapshot(ctx context.Context, s snapshot) (checkpoint.St
 	defer m.close()
 	worked := time.Now()
 	return writeFile(p.files, s.operator, &m.layout, s.file, func(write func(arrow.RecordBatch) error) error {
-		return m.batches(ctx, func(b arrow.RecordBatch) error {
+		return m.batches(ctx, s.file.Kind, func(b arrow.RecordBatch) error {
 			err := write(b)
 			p.yield(ctx, time.Since(worked))
 			worked = time.Now()

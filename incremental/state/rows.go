@@ -407,10 +407,14 @@ func (s *rowStore) hash(p *packed) {
 		}
 		return
 	}
-	seed := hashSeed
-	if s.stride == 2 && !p.null {
+	if !p.null { // as hashWords does
+		seed, words := hashSeed, p.words
 		for i := range p.hashes {
-			p.hashes[i] = (fold(fold(seed^p.words[2*i], mix1)+mix3^p.words[2*i+1], mix1) + mix3) * mix2
+			h := seed
+			for _, w := range words[:s.stride] {
+				h = fold(h^w, mix1) + mix3
+			}
+			p.hashes[i], words = h*mix2, words[s.stride:]
 		}
 		return
 	}

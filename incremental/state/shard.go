@@ -25,7 +25,7 @@ const (
 )
 
 // probeRows is how many keys are looked up at a time: their scratch stays in cache.
-const probeRows = 1024
+const probeRows = 256
 
 // evictRows is how many rows Evict hands out at a time.
 const evictRows = columnar.DefaultBatchRows
@@ -66,13 +66,14 @@ type Shard struct {
 	gone      []tombstones
 	evict     eviction
 
-	pk, pv packed
-	first  [probeRows]uint64
-	enc    keyenc.Keys
-	miss   []uint32
-	budget *columnar.Budget
-	who    string
-	held   int64
+	pk, pv  packed
+	first   [probeRows]uint64
+	enc     keyenc.Keys
+	miss    []uint32
+	created []uint32
+	budget  *columnar.Budget
+	who     string
+	held    int64
 }
 
 // tombstones are the keys (and numbers) of deleted rows that files know.
@@ -229,34 +230,48 @@ func (s *Shard) rowsLive(yield func(row uint32) bool) {
 // lookUp packs and hashes n keys, and puts the first row of each into rows, noRow for
 // those not found. It returns the positions of the latter.
 func (s *Shard) lookUp(keys []arrow.Array, n int, rows []uint32) ([]uint32, error) {
-	if len(keys) != len(s.schema.Key) {
-		return nil, fmt.Errorf("bug: %d key columns for table %s of %d", len(keys), s.schema.Name, len(s.schema.Key))
-	}
-	if err := s.keys.pack(s.mem, keys, n, &s.pk, -1); err != nil {
+	if err := s.pack(keys, n); err != nil {
 		return nil, err
 	}
-	s.keys.hash(&s.pk)
 	s.miss = s.miss[:0]
 	for lo := 0; lo < n; lo += probeRows {
-		hi := min(lo+probeRows, n)
-		hashes := s.pk.hashes[lo:hi]
-		for i, h := range hashes {
-			s.first[i] = s.index.first(tagOf(h))
-		}
-		if s.keys.stride == 2 && !s.pk.long && !s.pk.null && s.keys.nulls.segs == nil {
-			s.matchPairs(lo, rows[lo:hi])
-			continue
-		}
-		for i, h := range hashes {
-			slot := s.first[i]
-			if uint32(slot>>32) == tagOf(h) && s.keys.equal(uint32(slot), &s.pk, lo+i) {
-				rows[lo+i] = uint32(slot)
-				continue
-			}
-			s.walk(lo+i, slot, &rows[lo+i])
-		}
+		s.lookUpSome(lo, rows[lo:min(lo+probeRows, n)])
 	}
 	return s.miss, nil
+}
+
+// pack brings n keys into pk, with their hashes.
+func (s *Shard) pack(keys []arrow.Array, n int) error {
+	if len(keys) != len(s.schema.Key) {
+		return fmt.Errorf("bug: %d key columns for table %s of %d", len(keys), s.schema.Name, len(s.schema.Key))
+	}
+	if err := s.keys.pack(s.mem, keys, n, &s.pk, -1); err != nil {
+		return err
+	}
+	s.keys.hash(&s.pk)
+	return nil
+}
+
+// lookUpSome looks up keys of pk from lo on, at most probeRows, and adds the positions of
+// those not found to miss. All first slots are loaded before one is looked at, so that
+// these loads overlap.
+func (s *Shard) lookUpSome(lo int, rows []uint32) {
+	hashes := s.pk.hashes[lo : lo+len(rows)]
+	for i, h := range hashes {
+		s.first[i] = s.index.first(tagOf(h))
+	}
+	if s.keys.stride == 2 && !s.pk.long && !s.pk.null && s.keys.nulls.segs == nil {
+		s.matchPairs(lo, rows)
+		return
+	}
+	for i, h := range hashes {
+		slot := s.first[i]
+		if uint32(slot>>32) == tagOf(h) && s.keys.equal(uint32(slot), &s.pk, lo+i) {
+			rows[i] = uint32(slot)
+			continue
+		}
+		s.walk(lo+i, slot, &rows[i])
+	}
 }
 
 // walk goes on from the first slot of key i, which does not hold it.
@@ -331,30 +346,56 @@ func (s *Shard) Intern(keys []arrow.Array, rows []uint32) (created []uint32, err
 		return nil, fmt.Errorf("bug: table %s has several rows a key", s.schema.Name)
 	}
 	defer s.pk.release()
-	miss, err := s.lookUp(keys, len(rows), rows)
-	if err != nil || len(miss) == 0 {
+	if err := s.pack(keys, len(rows)); err != nil {
 		return nil, err
 	}
-	created = miss[:0]
-	for _, i := range miss {
-		// The key may have been made by an earlier position of this batch.
-		row, place := s.place(int(i))
+	s.created = s.created[:0]
+	for lo := 0; lo < len(rows); lo += probeRows {
+		s.internSome(lo, rows[lo:min(lo+probeRows, len(rows))])
+	}
+	if len(s.created) == 0 {
+		return nil, nil
+	}
+	if err := s.begin(rows); err != nil {
+		return nil, err
+	}
+	return s.created, s.reserve()
+}
+
+// internSome is lookUpSome that makes rows for new keys, and adds the positions of those
+// to created. A key is put into the index while its place there is still in cache.
+func (s *Shard) internSome(lo int, rows []uint32) {
+	hashes := s.pk.hashes[lo : lo+len(rows)]
+	for i, h := range hashes {
+		s.first[i] = s.index.first(tagOf(h))
+	}
+	for i, h := range hashes {
+		tag := tagOf(h)
+		if slot := s.first[i]; uint32(slot>>32) == tag && s.keys.equal(uint32(slot), &s.pk, lo+i) {
+			rows[i] = uint32(slot)
+			continue
+		}
+		row, place := s.place(lo + i)
 		if row == noRow {
-			row = s.create(int(i))
-			*place = uint64(tagOf(s.pk.hashes[i]))<<32 | uint64(row)
-			created = append(created, i)
+			row = s.create(lo + i)
+			*place = uint64(tag)<<32 | uint64(row)
+			s.created = append(s.created, uint32(lo+i))
 		}
 		rows[i] = row
 	}
-	fresh := make([]uint32, len(created))
-	for k, i := range created {
+}
+
+// begin gives the rows of created values and a place in the order.
+func (s *Shard) begin(rows []uint32) error {
+	if len(s.schema.Values) == 0 && s.unordered {
+		return nil
+	}
+	fresh := make([]uint32, len(s.created))
+	for k, i := range s.created {
 		fresh[k] = rows[i]
 		s.values.putNull(rows[i], s.room)
 	}
-	if err := s.enter(fresh); err != nil {
-		return nil, err
-	}
-	return created, s.reserve()
+	return s.enter(fresh)
 }
 
 // create makes a row for key i of pk.

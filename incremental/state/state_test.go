@@ -157,6 +157,8 @@ func (h *harness) close() {
 	_ = h.dir.Close()
 }
 
+var policies = []checkpoint.SnapshotPolicy{{}, {Always: true}, {Changes: true}}
+
 func (h *harness) newProvider() {
 	if h.provider != nil {
 		if err := h.provider.Close(); err != nil {
@@ -166,7 +168,7 @@ func (h *harness) newProvider() {
 	budget := columnar.NewBudget(0)
 	h.provider = NewProvider(h.dir, Options{
 		Mem: h.mem, Shards: []int{1, 2, 3, 4}[h.rnd.IntN(4)], Budget: budget, Inline: h.rnd.IntN(2) == 0,
-		Snapshots: checkpoint.SnapshotPolicy{Always: h.rnd.IntN(2) == 0},
+		Snapshots: policies[h.rnd.IntN(len(policies))],
 	})
 }
 

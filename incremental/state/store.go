@@ -18,6 +18,7 @@ type Store struct {
 	tables   []*Table
 
 	files    checkpoint.OperatorState
+	rows     map[string]int64 // of each table, at the version
 	version  int64
 	poisoned bool
 	dirty    bool // may differ from its version
@@ -86,6 +87,15 @@ func (s *Store) Len() int {
 	return n
 }
 
+// live is the number of rows of each table.
+func (s *Store) live() map[string]int64 {
+	rows := make(map[string]int64, len(s.tables))
+	for _, t := range s.tables {
+		rows[t.schema.Name] = int64(t.Len())
+	}
+	return rows
+}
+
 // Bytes is the memory held by all tables.
 func (s *Store) Bytes() int64 {
 	n := int64(0)
@@ -134,7 +144,7 @@ func (s *Store) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
 		}
 	}
 	next.Rows = int64(s.Len())
-	s.files, s.version = next, to
+	s.files, s.rows, s.version = next, s.live(), to
 	s.poisoned, s.dirty = false, false
 	return cloneState(next), nil
 }

@@ -153,6 +153,10 @@ func (t *Table) commit(ctx context.Context, files Files, operator string, from, 
 	return &f, err
 }
 
+// joinsChanges says whether change files of the table may be joined without the first file.
+// An evicted row that had another place in the order before would have to hide that.
+func (t *Table) joinsChanges() bool { return t.schema.Order.By != ByValueColumn }
+
 // bound is what the shards were evicted by, nil if no row fell.
 func (t *Table) bound() (*int64, error) {
 	var bound *int64

@@ -75,7 +75,7 @@ func (w *World) rerun(ctx context.Context, commits []checkpoint.CommitEntry, las
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for i := range commits {
 		c := &commits[i]
-		if lost, err := r.Lost(ctx, &c.Offsets); err != nil || len(lost) > 0 {
+		if lost, err := r.Lost(ctx, &c.Offsets, &commits[len(commits)-1].Offsets); err != nil || len(lost) > 0 {
 			return errors.Join(err, fmt.Errorf("batch %d has lost %v", c.Batch, lost))
 		}
 		now, err := r.Run(ctx, &c.Offsets)

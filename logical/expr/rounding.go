@@ -12,7 +12,7 @@ import (
 // call as it is.
 func roundedDecimal(c *Call) Expr {
 	switch c.Func.Name {
-	case "round", "truncate", "ceil", "floor":
+	case "round", "bround", "truncate", "ceil", "floor":
 	default:
 		return c
 	}

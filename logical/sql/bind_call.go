@@ -80,6 +80,14 @@ var elsewhere = map[string]string{
 	"session": "GROUP BY session_window(ts, gap), or FROM SESSION(t, ts, gap)", "tumble_start": "window.start with GROUP BY window(ts, size)",
 	"tumble_end": "window.end with GROUP BY window(ts, size)", "hop_start": "window.start with GROUP BY window(ts, size, slide)",
 	"hop_end": "window.end with GROUP BY window(ts, size, slide)",
+	"range":   "FROM range(n) for rows, sequence(0, n - 1) for an array", "getdate": "current_timestamp", "sysdate": "current_timestamp",
+	"isnumeric": "try_cast(x AS DOUBLE) IS NOT NULL", "convert": "CAST(x AS type)", "safe_cast": "TRY_CAST(x AS type)",
+	"charindex": "position(part IN text)",
+	"to_number": "CAST(x AS DECIMAL(p, s))", "datename": "strftime(ts, '%B')", "eomonth": "last_day(d)", "safe_divide": "try_divide(a, b)",
+	"str_to_date": "strptime(x, format)", "logical_and": "bool_and(x)",
+	"logical_or": "bool_or(x)", "generate_array": "sequence(start, stop)", "regexp_contains": "regexp_matches(text, pattern)",
+	"proctime": "current_timestamp", "rowtime": "the column itself", "stuff": "overlay(text PLACING new FROM n FOR m)",
+	"collect": "collect_list(x)", "monotonically_increasing_id": "row_number() OVER (ORDER BY …)",
 }
 
 func (e *env) unknownFunction(n *ast.Call, name string) error {
@@ -264,7 +272,7 @@ func (e *env) ifCall(n *ast.Call) (expr.Expr, error) {
 	if len(n.Args) == 3 {
 		c.Else = n.Args[2].Value
 	}
-	return e.caseExpr(c)
+	return e.caseOf(c, "if")
 }
 
 // nullIf is nullif(a, b): null where they are equal.

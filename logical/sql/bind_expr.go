@@ -94,6 +94,9 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 	if err != nil {
 		return nil, e.b.wrap(n, err)
 	}
+	if err := checkConstants(x); err != nil {
+		return nil, e.b.wrap(n, fmt.Errorf("%s: %w", x, err))
+	}
 	return x, nil
 }
 
@@ -661,6 +664,11 @@ func (e *env) like(n *ast.Like) (expr.Expr, error) {
 }
 
 func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
+	return e.caseOf(n, "WHEN")
+}
+
+// caseOf is caseExpr; word is what takes the conditions, for errors.
+func (e *env) caseOf(n *ast.Case, word string) (expr.Expr, error) {
 	var whens, results []expr.Expr
 	var syntax []ast.Expr
 	var operand expr.Expr
@@ -675,7 +683,7 @@ func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {
 		if operand != nil {
 			c, err = e.caseEquals(operand, n.Operand, w)
 		} else {
-			c, err = e.condition(w.Cond, "WHEN")
+			c, err = e.condition(w.Cond, word)
 		}
 		if err != nil {
 			return nil, err

@@ -366,7 +366,9 @@ func (b *binder) scanOf(d *Declaration, alias string, n ast.Node) (logical.Node,
 	if err != nil {
 		return nil, b.wrapDeclared(n, d, fmt.Errorf("stream %s: %w", name, err))
 	}
-	return b.tableScan(logical.NewScan(name, alias, table)), nil
+	scan := logical.NewScan(name, alias, table)
+	scan.OfStream = true
+	return b.tableScan(scan), nil
 }
 
 // computed adds the computed columns, in the order of the declaration.

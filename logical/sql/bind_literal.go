@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -315,8 +315,11 @@ func microseconds(v arrow.MonthDayNanoInterval) (int64, error) {
 	}
 	total := new(big.Int).Mul(big.NewInt(int64(v.Days)), big.NewInt(columnar.MicrosPerDay))
 	total.Add(total, big.NewInt(v.Nanoseconds/1000))
-	if v.Nanoseconds%1000 != 0 || !total.IsInt64() {
-		return 0, fmt.Errorf("it is not a number of microseconds that fits")
+	if v.Nanoseconds%1000 != 0 {
+		return 0, fmt.Errorf("it is finer than a microsecond, which is the unit of time here")
+	}
+	if !total.IsInt64() {
+		return 0, fmt.Errorf("it is too long to count in microseconds")
 	}
 	return total.Int64(), nil
 }

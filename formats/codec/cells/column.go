@@ -33,6 +33,7 @@ type Column struct {
 
 	bad     []int32 // rows of this Append whose cell is no value of the type
 	dates   dates
+	clocks  clocks
 	scratch []byte
 }
 

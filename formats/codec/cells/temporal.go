@@ -17,7 +17,7 @@ type dates struct {
 func (d *dates) parse(buf []byte, s int) (days int64, ok bool) {
 	year8 := load64(buf, s)
 	day2 := uint64(binary.LittleEndian.Uint16(buf[s+8:]))
-	if year8 == d.year8 && day2 == d.day2 {
+	if year8 == d.year8 && day2 == d.day2 && year8 != 0 {
 		return d.days, true
 	}
 	if buf[s+4] != '-' || buf[s+7] != '-' {
@@ -44,32 +44,60 @@ func twoDigits(buf []byte, i int) (int64, bool) {
 	return int64(a)*10 + int64(b), a <= 9 && b <= 9
 }
 
-// clock reads HH:MM:SS at s, and a fraction after it, as microseconds since
-// midnight; end is behind it. Digits beyond the sixth of the fraction are dropped.
-func clock(buf []byte, s, e int) (us int64, end int, ok bool) {
-	if e-s < 8 || buf[s+2] != ':' || buf[s+5] != ':' {
+// clocks turns HH:MM:SS into microseconds since midnight. It remembers the last one: records
+// that follow each other often share their second.
+type clocks struct {
+	text uint64
+	us   int64
+}
+
+// parse reads HH:MM:SS at s, and a fraction after it, as microseconds since midnight; end is
+// behind it. Digits beyond the sixth of the fraction are dropped.
+func (c *clocks) parse(buf []byte, s, e int) (us int64, end int, ok bool) {
+	if e-s < 8 {
 		return 0, 0, false
 	}
+	if text := load64(buf, s); text != c.text || text == 0 {
+		us, ok := wholeSeconds(buf, s)
+		if !ok {
+			return 0, 0, false
+		}
+		*c = clocks{text, us}
+	}
+	end = s + 8
+	if end == e || buf[end] != '.' {
+		return c.us, end, true
+	}
+	us, end, ok = micros(buf, end+1, e)
+	return c.us + us, end, ok
+}
+
+// wholeSeconds reads HH:MM:SS at s as microseconds.
+func wholeSeconds(buf []byte, s int) (us int64, ok bool) {
 	hour, ok1 := twoDigits(buf, s)
 	minute, ok2 := twoDigits(buf, s+3)
 	second, ok3 := twoDigits(buf, s+6)
-	if !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 || second > 59 {
-		return 0, 0, false
+	ok = ok1 && ok2 && ok3 && hour <= 23 && minute <= 59 && second <= 59 && buf[s+2] == ':' && buf[s+5] == ':'
+	return ((hour*60+minute)*60 + second) * 1_000_000, ok
+}
+
+// micros reads the digits of a fraction from s on as microseconds.
+func micros(buf []byte, s, e int) (us int64, end int, ok bool) {
+	n := e - s
+	if n > 0 && buf[e-1] == 'Z' {
+		n--
 	}
-	us = ((hour*60+minute)*60 + second) * 1_000_000
-	end = s + 8
-	if end < e && buf[end] == '.' {
-		end++
-		from := end
-		unit := int64(100_000)
-		for end < e && buf[end]-'0' <= 9 {
-			us += int64(buf[end]-'0') * unit
-			unit /= 10
-			end++
+	if 0 < n && n <= 6 {
+		if v, ok := digits8(buf, s+n, n); ok {
+			return int64(v) * powers[6-n], s + n, true
 		}
-		ok1 = end > from
 	}
-	return us, end, ok1
+	unit := int64(100_000)
+	for end = s; end < e && buf[end]-'0' <= 9; end++ {
+		us += int64(buf[end]-'0') * unit
+		unit /= 10
+	}
+	return us, end, end > s
 }
 
 // timestamp reads an ISO instant: the usual full forms here, the rest (short hours,
@@ -77,7 +105,7 @@ func clock(buf []byte, s, e int) (us int64, end int, ok bool) {
 func (c *Column) timestamp(buf []byte, s, e int) (int64, bool) {
 	if e-s >= 19 && (buf[s+10] == 'T' || buf[s+10] == ' ') {
 		days, ok := c.dates.parse(buf, s)
-		us, end, ok2 := clock(buf, s+11, e)
+		us, end, ok2 := c.clocks.parse(buf, s+11, e)
 		if ok && ok2 {
 			wall := days*columnar.MicrosPerDay + us
 			if end == e {

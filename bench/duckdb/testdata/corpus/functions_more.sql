@@ -89,3 +89,6 @@ SELECT fsum(dec), kahan_sum(k), sumkahan(tiny), favg(k) FROM t;
 SELECT b, fsum(k), favg(dec) FROM t GROUP BY b;
 SELECT argmax(s, id), argmin(s, id) FROM t WHERE s IS NOT NULL;
 SELECT arbitrary(1) FROM t;
+SELECT string_split_regex('a1b22c', '[0-9]+'), str_split_regex('a b', ' '), list_pack(1, 2), fmod(7.5e0, 2e0);
+-- duckdb: SELECT json_quote('a"b')::VARCHAR, array_to_json([1, 2])::VARCHAR, row_to_json({'a': 1})::VARCHAR;
+SELECT json_quote('a"b'), array_to_json([1, 2]), row_to_json({'a': 1});
