@@ -188,7 +188,7 @@ func (j *job) feedsItself(plan logical.Node) (err error) {
 		if !ok || out == "" || scan.Stream.Decl == nil {
 			return true
 		}
-		if in := scan.Stream.Decl.Options["path"]; in != "" && within(out, in) {
+		if in := scan.Stream.Decl.Options["path"]; in != "" && j.session.liesIn(out, in) {
 			err = logical.Usagef("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, in, scan.Stream.Name)
 		}
 		return err == nil

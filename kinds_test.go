@@ -42,6 +42,10 @@ func TestKindsOfMistakes(t *testing.T) {
 		}
 		return err
 	}
+	start := func(w *tidemill.StreamWriter) error {
+		_, err := w.Start(x.ctx)
+		return err
+	}
 	cancelled, cancel := context.WithCancel(x.ctx)
 	cancel()
 	for _, c := range []struct {
@@ -49,6 +53,10 @@ func TestKindsOfMistakes(t *testing.T) {
 		err  error
 		kind tidemill.ErrorKind
 	}{
+		// Places.
+		{"a checkpoint in the output", start(x.WriteStream(stream).To("out", nil).Checkpoint("out/ck")), 2},
+		{"a checkpoint around the output", start(x.WriteStream(stream).To("ck/out", nil).Checkpoint("ck")), 2},
+		{"a checkpoint in the rows kept", start(x.WriteStream(stream).To("out", nil).Option("bad_rows", "keep").Checkpoint("out.bad/ck")), 2},
 		// Names.
 		{"an unknown function", run(df.Select(Func("uper", Col("s")))), 2},
 		{"an unknown function in SQL", sql("SELECT uper(s) FROM 'in'"), 2},

@@ -1,20 +1,24 @@
 package tidemill
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/sql"
+	"github.com/tidemill/tidemill/optimizer"
 )
 
 // Options are what a Session starts with. The zero value works.
@@ -57,7 +61,7 @@ func (s *settings) keys() []connector.Key {
 		connector.BytesKey("memory_limit", &s.memoryLimit),
 		connector.IntKey("threads", &s.threads, 1),
 		connector.IntKey("batch_rows", &s.batchRows, 1),
-		connector.ListKey("disabled_rules", &s.disabled),
+		connector.FuncKey("disabled_rules", "names of optimizer rules, separated by commas", s.setDisabled),
 	}
 }
 
@@ -67,6 +71,21 @@ func (s *settings) setZone(text string) error {
 		return fmt.Errorf("%q is not a time zone; give a name such as 'Europe/Berlin' or 'UTC'", text)
 	}
 	s.zoneName, s.zone = text, zone
+	return nil
+}
+
+func (s *settings) setDisabled(text string) error {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	if slices.Contains(names, "") {
+		return errors.New("it takes names of optimizer rules, separated by commas")
+	}
+	if _, err := optimizer.New(&function.Env{}, names...); err != nil {
+		return err
+	}
+	s.disabled = names
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package tidemill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ type insert struct {
 	name            string
 	path            string
 	checkpoint      string
+	outputs         []string  // directories of files that it writes
 	after           []*insert // earlier ones whose output it reads
 	// grown are the columns of streams that new files widened during this run.
 	grown map[string]map[string]string
@@ -166,9 +168,27 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 	}
 	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
 	in.checkpoint = checkpointDir(j.checkpoint, j.options["path"])
+	in.outputs = j.outputs()
+	if err := sc.checkApart(in); err != nil {
+		return sc.place(in, err)
+	}
 	in.repeats, in.goesOn = j.trigger.Repeats(), j.goesOn
 	in.after = sc.readsOutputsOf(p.Catalog)
 	sc.inserts = append(sc.inserts, in)
+	return nil
+}
+
+// checkApart refuses an INSERT whose checkpoint and files, or those of an earlier one, lie
+// in each other.
+func (sc *Script) checkApart(in *insert) error {
+	if err := sc.s.checkApart(in.checkpoint, in.outputs); err != nil {
+		return err
+	}
+	for _, earlier := range sc.inserts {
+		if err := cmp.Or(sc.s.checkApart(in.checkpoint, earlier.outputs), sc.s.checkApart(earlier.checkpoint, in.outputs)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -189,12 +209,6 @@ func (sc *Script) readsOutputsOf(c *logical.Catalog) []*insert {
 		}
 	}
 	return found
-}
-
-// within says whether p is dir or below it.
-func within(p, dir string) bool {
-	p, dir = path.Clean(p), path.Clean(dir)
-	return p == dir || strings.HasPrefix(p, dir+"/")
 }
 
 // prepare runs the CREATEs and SETs before a statement in a session of their own, so

@@ -421,7 +421,7 @@ func TestMistakes(t *testing.T) {
 		"bad policy":           {x.Set("watermark_policy", "mean"), tidemill.UsageError, "mean"},
 		"syntax":               {sql("SELEC 1"), tidemill.UsageError, "line 1"},
 		"two formats":          {collect(x, x.Read("in/bids", csv.Options{}, json.Options{})), tidemill.UsageError, "one format"},
-		"not a format":         {collect(x, x.Read("in/bids", 7)), tidemill.FailedError, "csv.Options"},
+		"not a format":         {collect(x, x.Read("in/bids", 7)), tidemill.UsageError, "csv.Options"},
 		"no files":             {collect(x, x.Read("nowhere/*.csv")), tidemill.UsageError, "nowhere"},
 		"unsupported type":     {start(x.WriteStream(x.ReadStream("in/bids", nil, columnar.NewSchema(columnar.Field("u", arrow.PrimitiveTypes.Uint64)))).To("out", nil)), tidemill.UsageError, "column u"},
 		"nowhere to go":        {start(x.WriteStream(x.bids())), tidemill.UsageError, "destination"},

@@ -240,6 +240,9 @@ func (w *StreamWriter) start(ctx context.Context, plan logical.Node) (*Query, er
 		return nil, err
 	}
 	j.connector, j.listener = w.to.connector, w.listener
+	if err := w.s.checkApart(checkpointDir(j.checkpoint, j.options["path"]), j.outputs()); err != nil {
+		return nil, err
+	}
 	if j.openSink == nil { // before a checkpoint is made for it
 		if err := w.s.connectors.CheckSink(j.connector, j.sinkEnv(plan.Schema())); err != nil {
 			return nil, err

@@ -19,6 +19,9 @@ import (
 	"github.com/tidemill/tidemill/logical/connector"
 )
 
+// noContext is what a caller passes who has none.
+var noContext context.Context
+
 // TestZeroValues calls everything that is exported with zero values: nothing panics, and
 // what cannot be done is one clear mistake of usage, told at the latest where the thing is
 // used.
@@ -272,7 +275,7 @@ func TestIncomplete(t *testing.T) {
 		{"no sink", started(s.WriteStream(stream).ToSink("ledger", nil)), "toSink: the function that opens ledger is nil"},
 		{"a path that is empty", started(s.WriteStream(stream).To("", nil)), `option path: it is missing: name the output directory`},
 		{"options of no format", started(s.WriteStream(stream).To("out", 5)), "to: int is not the Options of a format; use csv.Options, json.Options, parquet.Options, text.Options, ipc.Options or avro.Options"},
-		{"no context", startedIn(nil, s.WriteStream(stream).To("out", nil)), "the context is nil; use context.Background()"},
+		{"no context", startedIn(noContext, s.WriteStream(stream).To("out", nil)), "the context is nil; use context.Background()"},
 		{"a negative interval", started(s.WriteStream(stream).To("out", nil).Trigger(tidemill.ProcessingTime(-time.Second))), "the trigger's interval -1s is negative"},
 		{"a trigger of no kind", started(s.WriteStream(stream).To("out", nil).Trigger(tidemill.Trigger{Kind: 9})), "TriggerKind(9) is no kind of trigger"},
 		{"a mode that is none", started(s.WriteStream(stream).To("out", nil).Mode(7)), "OutputMode(7) is no output mode; use Append, Update or Complete"},

@@ -270,7 +270,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s is supported", dt)
 		}
 	}
-	for _, c := range [][3]string{{"tinyint", "bigint", "BIGINT"}, {"bigint", "decimal(5,2)", "DECIMAL(21,2)"}, {"real", "integer", "DOUBLE"}, {"date", "timestamp", "TIMESTAMP"}, {"null", "varchar", "VARCHAR"}, {"array<integer>", "array<double>", "ARRAY<DOUBLE>"}, {"decimal(38,2)", "decimal(38,30)", "DECIMAL(38,2)"}} {
+	for _, c := range [][3]string{{"tinyint", "bigint", "BIGINT"}, {"bigint", "decimal(5,2)", "DECIMAL(21,2)"}, {"real", "integer", "DOUBLE"}, {"date", "timestamp", "TIMESTAMP"}, {"null", "varchar", "VARCHAR"}, {"array<integer>", "array<double>", "ARRAY<DOUBLE>"}, {"decimal(38,2)", "decimal(38,30)", "DECIMAL(38,30)"}} {
 		got, ok := columnar.Common(typeOf(t, c[0]), typeOf(t, c[1]))
 		if !ok || columnar.TypeName(got) != c[2] {
 			t.Errorf("%s and %s meet in %v", c[0], c[1], got)

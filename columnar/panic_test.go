@@ -11,6 +11,9 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 )
 
+// noMap is what a caller forgot to make.
+var noMap map[int]int
+
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -27,7 +30,7 @@ func TestGuard(t *testing.T) {
 		{"many lines", "function f", func() error { panic("one\n\n\ttwo\r\nthree ") }, "function f panicked: one two three"},
 		{"no text", "function f", func() error { panic("a\xffb") }, "function f panicked: a\uFFFDb"},
 		{"a long one", "function f", func() error { panic(strings.Repeat("é", 501)) }, "function f panicked: " + strings.Repeat("é", 499) + "…"},
-		{"of the runtime", "function f", func() error { var m map[int]int; m[0] = 1; return nil }, "function f panicked: assignment to entry in nil map"},
+		{"of the runtime", "function f", func() error { noMap[0] = 1; return nil }, "function f panicked: assignment to entry in nil map"},
 		{"the innermost names it", "the query", func() error {
 			return columnar.Guard("function f", func() error { panic("boom") })
 		}, "function f panicked: boom"},

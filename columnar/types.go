@@ -69,6 +69,14 @@ func HasEqualForms(dt arrow.DataType) bool {
 	return IsFloat(dt) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO
 }
 
+// HasDecimal says whether dt is a DECIMAL, or has one inside.
+func HasDecimal(dt arrow.DataType) bool {
+	if n, ok := dt.(arrow.NestedType); ok {
+		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasDecimal(f.Type) })
+	}
+	return IsDecimal(dt)
+}
+
 // IsDecimal says whether dt is a DECIMAL.
 func IsDecimal(dt arrow.DataType) bool { return dt.ID() == arrow.DECIMAL128 }
 
@@ -205,9 +213,11 @@ func AsDecimal(dt arrow.DataType) (*arrow.Decimal128Type, bool) {
 
 // Common is the type both a and b are implicitly cast to where they meet (in
 // comparisons, CASE branches, UNION columns); ok is false if there is none.
-// Integers widen, integers and decimals meet in a decimal (digits before the
-// point are kept first when 38 do not suffice), anything with a float is DOUBLE,
-// DATE meets TIMESTAMP in TIMESTAMP, NULL meets everything. Text and numbers do
+// Integers widen, integers and decimals meet in a decimal (digits after the point
+// are kept when 38 do not suffice, so that a value that does not fit is an error of the
+// cast and none is rounded), anything with a float is DOUBLE,
+// DATE meets TIMESTAMP in TIMESTAMP, NULL meets everything. Structs meet by the names
+// of their fields, in the order of a. Text and numbers do
 // not meet; Meet is the wider rule of expressions.
 func Common(a, b arrow.DataType) (dt arrow.DataType, ok bool) {
 	switch {
@@ -267,9 +277,6 @@ func commonNumeric(a, b arrow.DataType) arrow.DataType {
 	db, _ := AsDecimal(b)
 	scale := max(da.Scale, db.Scale)
 	whole := max(da.Precision-da.Scale, db.Precision-db.Scale)
-	if whole+scale > MaxPrecision {
-		scale = max(MaxPrecision-whole, 0)
-	}
 	return Decimal(min(whole+scale, MaxPrecision), scale)
 }
 
@@ -299,12 +306,16 @@ func commonNested(a, b arrow.DataType, meet func(a, b arrow.DataType) (arrow.Dat
 		return ListOf(e), true
 	case *arrow.StructType:
 		tb, ok := b.(*arrow.StructType)
-		if !ok || ta.NumFields() != tb.NumFields() {
+		if !ok {
+			return nil, false
+		}
+		order, ok := FieldOrder(tb, ta)
+		if !ok {
 			return nil, false
 		}
 		fields := make([]arrow.Field, ta.NumFields())
-		for i := range fields {
-			t, ok := meet(ta.Field(i).Type, tb.Field(i).Type)
+		for i, k := range order {
+			t, ok := meet(ta.Field(i).Type, tb.Field(k).Type)
 			if !ok {
 				return nil, false
 			}

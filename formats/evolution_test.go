@@ -107,13 +107,61 @@ func TestEvolution(t *testing.T) {
 	}
 }
 
+// TestBytesThatAreNoText reads BINARY values as a VARCHAR column: those that are text are, and
+// the others are null or rescued where the columns were inferred, and an error elsewhere.
+func TestBytesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	for _, d := range []struct{ source, file, ignore, rescue string }{
+		{"a:varchar", "a:binary\ntext\n?\nNULL", "text;∅!;∅", `text|∅;∅|{"a":"/w=="};∅|∅`},
+		{"s:struct<x varchar, y bigint>", "s:struct<x binary, y bigint>\n{\"x\":\"?\",\"y\":1}\n{\"x\":\"text\",\"y\":2}",
+			`{"x":null,"y":1}!;{"x":"text","y":2}`, `{"x":null,"y":1}|{"s":{"x":"/w=="}};{"x":"text","y":2}|∅`},
+		{"l:array<varchar>", "l:array<binary>\n[\"?\",\"text\"]\n[\"text\"]", `[null,"text"]!;["text"]`, `[null,"text"]|{"l":["/w==","dGV4dA=="]};["text"]|∅`},
+	} {
+		for _, f := range Files() {
+			if f.RowCount == nil {
+				continue
+			}
+			t.Run(d.source+"/"+f.Name, func(t *testing.T) {
+				t.Parallel()
+				for policy, want := range map[string]string{"ignore": d.ignore, "rescue": d.rescue, "fail": "column ", "declared": "column "} {
+					batch := columnartest.Batch(t, columnartest.Mem(t), d.file)
+					for _, c := range batch.Columns() {
+						spoil(c.Data())
+					}
+					format, data := driftedBatch(t, f, batch, policy == "declared")
+					checkDrift(t, format, data, columnartest.Schema(t, d.source), policy, want)
+				}
+			})
+		}
+	}
+}
+
+// spoil makes 0xFF of each ? in BINARY values.
+func spoil(d arrow.ArrayData) {
+	if d.DataType().ID() == arrow.BINARY {
+		bytes := d.Buffers()[2].Bytes()
+		for i, c := range bytes {
+			if c == '?' {
+				bytes[i] = 0xFF
+			}
+		}
+	}
+	for _, c := range d.Children() {
+		spoil(c)
+	}
+}
+
 func driftedFile(t *testing.T, f file.Format, rows string, declared bool) (codec.Format, codec.File) {
+	t.Helper()
+	return driftedBatch(t, f, columnartest.Batch(t, columnartest.Mem(t), rows), declared)
+}
+
+func driftedBatch(t *testing.T, f file.Format, batch arrow.RecordBatch, declared bool) (codec.Format, codec.File) {
 	t.Helper()
 	options := map[string]string{}
 	if f.Name == "csv" {
 		options["null_value"] = "NULL"
 	}
-	batch := columnartest.Batch(t, columnartest.Mem(t), rows)
 	writer, err := f.New(file.FormatEnv{Options: options, Writing: true})
 	if err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ func UnionOf(inputs ...Node) (Node, error) {
 		for i, c := range columns {
 			t, ok := columnar.Meet(types[i], c.DataType)
 			if !ok {
-				return nil, fmt.Errorf("column %d (%s) is %s on one side and %s on the other; cast one of them",
-					i+1, first[i].Name, columnar.TypeName(types[i]), columnar.TypeName(c.DataType))
+				return nil, fmt.Errorf("column %d (%s) is %s on one side and %s on the other; %s",
+					i+1, first[i].Name, columnar.TypeName(types[i]), columnar.TypeName(c.DataType), columnar.CastAdvice(types[i], c.DataType))
 			}
 			types[i] = t
 		}

@@ -251,7 +251,7 @@ func TestDataFrame(t *testing.T) {
 		"window function in agg":       {df.GroupBy(col("c")).Agg(call("rank").Over(byC)), "error: agg: the window function rank cannot stand here; compute it as a column with Select or WithColumn first"},
 		"window function inside one":   {df.Select(call("sum", call("rank").Over(byC)).Over(byC)), "error: select: the window function rank cannot stand here; compute it as a column with Select or WithColumn first"},
 		"window function without":      {df.Select(call("rank")), "error: select: rank is a window function and needs Over(PartitionBy(…).OrderBy(…))"},
-		"rank without order":           {df.Select(call("rank").Over(expr.PartitionBy(col("c")))), "error: select: rank needs an ORDER BY in its window; rank(…) OVER (ORDER BY …)"},
+		"rank without order":           {df.Select(call("rank").Over(expr.PartitionBy(col("c")))), "Project rank() OVER (PARTITION BY t.c)\n  Over rank() OVER (PARTITION BY t.c)\n    Scan t columns=[a, b, c, ts, ok]"},
 		"scalar over":                  {df.Select(call("upper", col("c")).Over(byC)), "error: select: upper is no window function and no aggregate: it takes no Over"},
 		"column over":                  {df.Select(col("c").Over(byC)), "error: select: Over applies to a call of a function, not to c"},
 		"unknown function over":        {df.Select(call("rnk").Over(byC)), "error: select: there is no function rnk; did you mean rank?"},

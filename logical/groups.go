@@ -352,7 +352,7 @@ func pickColumns(columns []expr.Named, fields []arrow.Field, a GroupAliases, wha
 			return nil, missingColumn(s, f.Name, a, what)
 		}
 		c := columns[at]
-		if common, ok := columnar.Common(c.Expr.Type(), f.Type); !ok || !arrow.TypeEqual(common, f.Type) {
+		if common, ok := columnar.Common(f.Type, c.Expr.Type()); !ok || !arrow.TypeEqual(common, f.Type) {
 			return nil, fmt.Errorf("column %s is %s, but the Go type of %s takes %s; cast it, or change the Go type",
 				c.Name, columnar.TypeName(c.Expr.Type()), what, columnar.TypeName(f.Type))
 		}

@@ -64,7 +64,7 @@ func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*
 		}
 		c := aggregateCall{agg: agg, types: agg.Signature.Args, filter: -1}
 		for _, a := range agg.Args {
-			c.args = append(c.args, output(a))
+			c.args = append(c.args, output(whereCounted(a, agg.Filter)))
 		}
 		if agg.Filter != nil {
 			c.filter = output(agg.Filter)
@@ -91,6 +91,26 @@ func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*
 	s.state = arrow.NewSchema(stateFields, nil)
 	s.result = namedSchema(append(append([]expr.Named(nil), keys...), aggs...))
 	return s, nil
+}
+
+// whereCounted is arg, an argument of an aggregate, computed for the rows alone that its
+// filter lets count, if it may fail for others.
+func whereCounted(arg, filter expr.Expr) expr.Expr {
+	if filter == nil || !eval.IsFallible(arg) || eval.IsVolatile(filter) || !hasRef(arg) {
+		return arg
+	}
+	return &expr.Case{Whens: []expr.Expr{filter}, Thens: []expr.Expr{arg}}
+}
+
+// hasRef says whether e depends on the row: an argument that does not must stay a constant.
+func hasRef(e expr.Expr) bool {
+	found := false
+	expr.Walk(e, func(x expr.Expr) bool {
+		_, ref := x.(*expr.Ref)
+		found = found || ref
+		return !found
+	})
+	return found
 }
 
 func stateFieldsOf(agg *expr.Agg) ([]arrow.Field, error) {

@@ -653,7 +653,7 @@ func (r *singleReader) read(ctx context.Context) error {
 	}
 	r.g = g
 	rows := int64(0)
-	for n := uint64(0); ; n++ {
+	for {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
 			break
@@ -661,7 +661,7 @@ func (r *singleReader) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.env.Seed = eval.Mix(r.ec.Seed, n)
+		r.env.Begin(b)
 		err = g.update(r.env, b, rows)
 		rows += b.NumRows()
 		b.Release()

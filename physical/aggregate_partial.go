@@ -70,7 +70,6 @@ type partialReader struct {
 	env  *eval.Env
 
 	g       *grouping
-	batches uint64
 	rows    int // since the last flush
 	aside   bool
 	ended   bool
@@ -138,8 +137,7 @@ func (r *partialReader) nextRows(ctx context.Context) (*AggregateInput, int64, e
 		return nil, 0, err
 	}
 	defer b.Release()
-	r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
-	r.batches++
+	r.env.Begin(b)
 	in, err := r.plan.Spec.Evaluate(r.env, b)
 	return in, r.arrived.add(PositionOf(r.input), int(b.NumRows())), err
 }
@@ -167,8 +165,7 @@ func (r *partialReader) advance(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.env.Seed = eval.Mix(r.ec.Seed, r.batches)
-		r.batches++
+		r.env.Begin(b)
 		r.rows += int(b.NumRows())
 		err = r.g.update(r.env, b, r.arrived.add(PositionOf(r.input), int(b.NumRows())))
 		b.Release()

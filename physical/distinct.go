@@ -59,7 +59,7 @@ func (p *Distinct) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 			}
 			return nil, err
 		}
-		inputs[i] = &distinctReader{operator: operator{schema: p.Schema(), input: in}, program: p.program, env: ec.Env(), seed: ec.Seed, table: table}
+		inputs[i] = &distinctReader{operator: operator{schema: p.Schema(), input: in}, program: p.program, env: ec.Env(), table: table}
 	}
 	return inputs, nil
 }
@@ -68,8 +68,6 @@ type distinctReader struct {
 	operator
 	program *eval.Program
 	env     *eval.Env
-	seed    uint64
-	batches uint64
 	table   group.Table
 	ids     []uint32
 	rows    []int32
@@ -91,8 +89,7 @@ func (r *distinctReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 
 // firsts is the rows of b with a key not seen before; nil if there are none.
 func (r *distinctReader) firsts(b arrow.RecordBatch) (arrow.RecordBatch, error) {
-	r.env.Seed = eval.Mix(r.seed, r.batches)
-	r.batches++
+	r.env.Begin(b)
 	keys, err := r.program.EvalColumns(r.env, b)
 	if err != nil {
 		return nil, err

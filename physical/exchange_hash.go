@@ -101,8 +101,9 @@ func (s *exchange) begin(ctx context.Context) {
 
 func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
 	env := s.ec.Env()
-	to := destinations{rows: make([][]int32, len(s.queues))}
-	for n := uint64(0); ; n++ {
+	to := destinationsPool.Get().(*destinations)
+	defer destinationsPool.Put(to)
+	for {
 		b, err := in.Next(ctx)
 		if isEnd(err) {
 			break
@@ -110,8 +111,8 @@ func (s *exchange) pump(ctx context.Context, in columnar.Reader) error {
 		if err != nil {
 			return err
 		}
-		env.Seed = eval.Mix(s.ec.Seed, n)
-		err = s.scatter(ctx, env, b, PositionOf(in), &to)
+		env.Begin(b)
+		err = s.scatter(ctx, env, b, PositionOf(in), to)
 		b.Release()
 		if err != nil {
 			return err
@@ -133,16 +134,21 @@ type destinations struct {
 	rows   [][]int32
 }
 
+var destinationsPool = sync.Pool{New: func() any { return new(destinations) }}
+
 // find fills d.
-func (d *destinations) find(keys []arrow.Array, n int) {
+func (d *destinations) find(keys []arrow.Array, n, queues int) {
+	for len(d.rows) < queues {
+		d.rows = append(d.rows, nil)
+	}
+	d.rows = d.rows[:queues]
 	d.hashes = resize(d.hashes, n)
 	kernel.Hash(d.hashes, keys, partitionSeed)
-	queues := uint64(len(d.rows))
 	for k, r := range d.rows {
 		d.rows[k] = slices.Grow(r[:0], n/len(d.rows)+n/8)
 	}
 	for i, h := range d.hashes {
-		k := h >> 32 * queues >> 32
+		k := h >> 32 * uint64(queues) >> 32
 		d.rows[k] = append(d.rows[k], int32(i))
 	}
 }
@@ -154,7 +160,7 @@ func (s *exchange) scatter(ctx context.Context, env *eval.Env, b arrow.RecordBat
 		return err
 	}
 	defer releaseAll(keys)
-	to.find(keys, int(b.NumRows()))
+	to.find(keys, int(b.NumRows()), len(s.queues))
 	for k, r := range to.rows {
 		if len(r) == 0 {
 			continue

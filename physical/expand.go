@@ -70,7 +70,7 @@ func (p *Expand) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &expandReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), seed: ec.Seed}
+		inputs[i] = &expandReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env()}
 	}
 	return inputs, nil
 }
@@ -80,8 +80,6 @@ type expandReader struct {
 	operator
 	plan  *Expand
 	env   *eval.Env
-	seed  uint64
-	n     uint64
 	batch arrow.RecordBatch
 	keys  []arrow.Array
 	set   int
@@ -95,8 +93,7 @@ func (r *expandReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			return nil, err
 		}
 		r.batch, r.set = b, 0
-		r.env.Seed = eval.Mix(r.seed, r.n)
-		r.n++
+		r.env.Begin(b)
 		if r.keys, err = r.plan.program.EvalColumns(r.env, b); err != nil {
 			return nil, err
 		}

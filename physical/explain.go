@@ -29,6 +29,7 @@ func explain(sb *strings.Builder, p Plan, m *Metrics, depth int) {
 		if s := o.scan; s != nil {
 			pruned(sb, "files_pruned", s.FilesPruned.Load())
 			pruned(sb, "row_groups_pruned", s.GroupsPruned.Load())
+			pruned(sb, "pages_pruned", s.PagesPruned.Load())
 		}
 		sb.WriteString(")")
 	}

@@ -41,18 +41,16 @@ func (p *Filter) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &filterReader{operator: operator{schema: p.Schema(), input: in}, filter: p.filter, env: ec.Env(), seed: ec.Seed}
+		inputs[i] = &filterReader{operator: operator{schema: p.Schema(), input: in}, filter: p.filter, env: ec.Env()}
 	}
 	return inputs, nil
 }
 
 type filterReader struct {
 	operator
-	filter  *eval.Filter
-	env     *eval.Env
-	seed    uint64
-	batches uint64
-	rows    []int32
+	filter *eval.Filter
+	env    *eval.Env
+	rows   []int32
 }
 
 func (r *filterReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -61,8 +59,7 @@ func (r *filterReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.env.Seed = eval.Mix(r.seed, r.batches)
-		r.batches++
+		r.env.Begin(b)
 		rows, all, err := r.filter.Select(r.env, b, r.rows[:0])
 		if err != nil {
 			b.Release()

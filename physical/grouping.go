@@ -277,7 +277,11 @@ func (g *grouping) columns(groups []uint32, of func(a function.Accumulator) ([]a
 // statesOfRows is the state of each row as if it were the only one of its group, laid out
 // as StateSchema; keys may be dictionary-encoded. g has no groups of its own.
 func (g *grouping) statesOfRows(in *AggregateInput) ([]arrow.Array, error) {
-	rows := iota32(in.Rows)
+	g.ids = resize(g.ids, in.Rows)
+	rows := g.ids
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
 	if in.Rows > g.room {
 		g.room = in.Rows
 		for _, a := range g.accs {

@@ -194,6 +194,7 @@ func (o *joinOutput) holds(b arrow.RecordBatch, probe, build []int32, want bool)
 		return probe, build, pairs, err
 	}
 	defer pairs.Release()
+	o.env.Begin(pairs)
 	rows, all, err := o.residual.Select(o.env, pairs, o.rows[:0])
 	if err != nil {
 		return nil, nil, nil, err

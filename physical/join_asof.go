@@ -210,6 +210,7 @@ type asofPairs struct {
 
 func (p *asofPairs) start(b arrow.RecordBatch) error {
 	p.drop()
+	p.env.Begin(b)
 	columns, err := p.program.EvalColumns(p.env, b)
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func (p *HashJoin) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		r.fill = fill
 		r.whole = p.residual == nil && out.sides.pairs && out.sides.probeUnmatched
 		r.begin = func() (pairing, error) {
-			pairs := &hashPairs{keys: probeKeys, env: r.out.env, table: side.table.View(), outer: r.whole}
+			pairs := &hashPairs{keys: probeKeys, env: ec.Env(), table: side.table.View(), outer: r.whole}
 			if p.Spec.NullAware {
 				pairs.nullKey = func(row int) { r.hit.Set(row) }
 				r.none = len(side.table.Rows()) < side.table.Len() // a null key matches nothing

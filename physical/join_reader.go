@@ -41,9 +41,7 @@ type joinReader struct {
 	build  []int32
 	tail   []int32 // build rows to give at the end
 	ended  bool
-	none   bool // no row comes out, whatever the probe side has
-	seed   uint64
-	n      uint64
+	none   bool  // no row comes out, whatever the probe side has
 	at     int64 // position of what was returned last
 	closed bool
 }
@@ -150,8 +148,6 @@ func (r *joinReader) nextProbe(ctx context.Context) error {
 	}
 	r.batch = b
 	r.at = PositionOf(r.input)
-	r.out.env.Seed = eval.Mix(r.seed, r.n)
-	r.n++
 	switch {
 	case !s.probeMatched && !s.probeUnmatched || r.whole:
 	case s.pairs:
@@ -279,6 +275,7 @@ type hashPairs struct {
 }
 
 func (p *hashPairs) start(b arrow.RecordBatch) error {
+	p.env.Begin(b)
 	keys, err := p.keys.EvalColumns(p.env, b)
 	if err != nil {
 		return err
@@ -335,5 +332,5 @@ func (p *loopPairs) release() {}
 // newJoinReader is a Reader over probe, which it owns, with what all joins share.
 func newJoinReader(ec *ExecContext, schema *arrow.Schema, probe columnar.Reader, out joinOutput) *joinReader {
 	out.schema, out.env = schema, ec.Env()
-	return &joinReader{operator: operator{schema: schema, input: probe}, ec: ec, out: out, seed: ec.Seed}
+	return &joinReader{operator: operator{schema: schema, input: probe}, ec: ec, out: out}
 }

@@ -57,7 +57,7 @@ func NewOver(input Plan, functions []expr.Named) (*Over, error) {
 		}
 		l := overLayout{filter: place(filter), key: place(o.Frame.Key), low: place(o.Frame.Low.Value), high: place(o.Frame.High.Value)}
 		for _, a := range args {
-			l.args = append(l.args, place(a))
+			l.args = append(l.args, place(whereCounted(a, filter)))
 		}
 		p.layout = append(p.layout, l)
 	}
@@ -206,7 +206,7 @@ func (r *overReader) compute(ctx context.Context) error {
 // collect keeps the input and computes keys and arguments.
 func (r *overReader) collect(ctx context.Context) error {
 	env := r.ec.Env()
-	for n := uint64(0); ; n++ {
+	for {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
 			return r.input.Close()
@@ -214,7 +214,7 @@ func (r *overReader) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		env.Seed = eval.Mix(r.ec.Seed, n)
+		env.Begin(b)
 		columns, err := r.plan.program.EvalColumns(env, b)
 		if err != nil {
 			b.Release()

@@ -62,7 +62,7 @@ func (p *Project) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &projectReader{operator: operator{schema: p.schema, input: in}, program: p.program, env: ec.Env(), seed: ec.Seed}
+		inputs[i] = &projectReader{operator: operator{schema: p.schema, input: in}, program: p.program, env: ec.Env()}
 	}
 	return inputs, nil
 }
@@ -71,8 +71,6 @@ type projectReader struct {
 	operator
 	program *eval.Program
 	env     *eval.Env
-	seed    uint64
-	batches uint64
 }
 
 func (r *projectReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
@@ -81,8 +79,7 @@ func (r *projectReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	defer b.Release()
-	r.env.Seed = eval.Mix(r.seed, r.batches)
-	r.batches++
+	r.env.Begin(b)
 	columns, err := r.program.EvalColumns(r.env, b)
 	if err != nil {
 		return nil, err

@@ -212,7 +212,6 @@ type scanReader struct {
 	row      int64           // next row of unit
 	position int64
 	rows     []int32
-	batches  uint64
 	done     bool
 }
 
@@ -285,8 +284,7 @@ func (r *scanReader) process(ctx context.Context, b arrow.RecordBatch) (arrow.Re
 	base := r.index<<columnar.OrdinalShift | r.row
 	r.position = base
 	r.row += b.NumRows()
-	r.env.Seed = eval.Mix(r.queue.ec.Seed, r.batches)
-	r.batches++
+	r.env.Begin(b)
 	rows, all, err := s.filter.Select(r.env, b, r.rows[:0])
 	if err != nil {
 		return nil, err

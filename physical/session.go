@@ -135,7 +135,7 @@ func (r *sessionReader) collect(ctx context.Context) ([]session, error) {
 	env := r.ec.Env()
 	var list []session
 	var ids []uint32
-	for n := uint64(0); ; n++ {
+	for {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
 			return list, nil
@@ -147,7 +147,7 @@ func (r *sessionReader) collect(ctx context.Context) ([]session, error) {
 		if err := r.account.add(batchBytes(b) + 32*b.NumRows()); err != nil {
 			return nil, err
 		}
-		env.Seed = eval.Mix(r.ec.Seed, n)
+		env.Begin(b)
 		keys, err := r.plan.program.EvalColumns(env, b)
 		if err != nil {
 			return nil, err

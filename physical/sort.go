@@ -154,7 +154,7 @@ func (r *sortReader) collect(ctx context.Context, in columnar.Reader, run *sortR
 	filled := &coalesceReader{operator: operator{schema: in.Schema(), input: in}, ec: r.ec}
 	defer filled.drop()
 	env := r.ec.Env()
-	for n := uint64(0); ; n++ {
+	for {
 		b, err := filled.Next(ctx)
 		if isEnd(err) {
 			return in.Close()
@@ -164,7 +164,7 @@ func (r *sortReader) collect(ctx context.Context, in columnar.Reader, run *sortR
 		}
 		plain := columnar.Plain(r.ec.Mem, b)
 		b.Release()
-		env.Seed = eval.Mix(r.ec.Seed, n)
+		env.Begin(plain)
 		keys, err := r.plan.program.EvalColumns(env, plain)
 		if err != nil {
 			plain.Release()

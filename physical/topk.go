@@ -138,7 +138,7 @@ const slack = 64 << 10
 
 func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun) error {
 	env := r.ec.Env()
-	for n := uint64(0); ; n++ {
+	for {
 		b, err := in.Next(ctx)
 		if isEnd(err) {
 			if err := r.compact(run); err != nil {
@@ -149,7 +149,7 @@ func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun
 		if err != nil {
 			return err
 		}
-		env.Seed = eval.Mix(r.ec.Seed, n)
+		env.Begin(b)
 		kept, err := r.withKeys(env, b, PositionOf(in), run.seen)
 		b.Release()
 		if err != nil {

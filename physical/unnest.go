@@ -62,7 +62,7 @@ func (p *Unnest) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), seed: ec.Seed, limit: ec.batchRows()}
+		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows()}
 	}
 	return inputs, nil
 }
@@ -72,8 +72,6 @@ type unnestReader struct {
 	operator
 	plan  *Unnest
 	env   *eval.Env
-	seed  uint64
-	n     uint64
 	limit int
 	batch arrow.RecordBatch
 	lists []arrow.Array
@@ -109,8 +107,7 @@ func (r *unnestReader) nextInput(ctx context.Context) error {
 		return err
 	}
 	r.batch, r.row, r.at = b, 0, 0
-	r.env.Seed = eval.Mix(r.seed, r.n)
-	r.n++
+	r.env.Begin(b)
 	r.lists, err = r.plan.program.EvalColumns(r.env, b)
 	return err
 }

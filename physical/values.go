@@ -52,8 +52,8 @@ func (p *Values) Open(ctx context.Context, ec *ExecContext, _ int) ([]columnar.R
 	one := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)
 	defer one.Release()
 	env := ec.Env()
-	for i, row := range p.rows {
-		env.Seed = eval.Mix(ec.Seed, uint64(i))
+	for _, row := range p.rows {
+		env.Begin(one)
 		columns, err := row.EvalColumns(env, one)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -79,7 +80,7 @@ func (p *Window) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &windowReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows()}
+		inputs[i] = &windowReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), windowRoom: windowRooms.Get().(*windowRoom)}
 	}
 	return inputs, nil
 }
@@ -88,17 +89,23 @@ func (p *Window) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 // have very many sliding windows, so they are made for some rows at a time.
 type windowReader struct {
 	operator
-	plan   *Window
-	env    *eval.Env
-	limit  int
-	batch  arrow.RecordBatch
-	times  []arrow.Array // of the batch: times, and gaps
-	at     int           // rows of the batch before it have their windows
-	rows   []int32
-	starts []int64
-	ends   []int64
-	next   int
+	plan  *Window
+	env   *eval.Env
+	limit int
+	batch arrow.RecordBatch
+	times []arrow.Array // of the batch: times, and gaps
+	at    int           // rows of the batch before it have their windows
+	*windowRoom
+	next int
 }
+
+// windowRoom is memory of a windowReader that outlives it: a stream has one a batch.
+type windowRoom struct {
+	rows         []int32
+	starts, ends []int64
+}
+
+var windowRooms = sync.Pool{New: func() any { return new(windowRoom) }}
 
 func (r *windowReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
@@ -286,5 +293,10 @@ func (r *windowReader) drop() {
 
 func (r *windowReader) Close() error {
 	r.drop()
+	room := r.windowRoom
+	r.windowRoom, r.next = new(windowRoom), 0
+	if n := cap(room.rows); 0 < n && n <= 4*r.limit {
+		windowRooms.Put(room)
+	}
 	return r.input.Close()
 }

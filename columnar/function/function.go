@@ -24,7 +24,8 @@ type Env struct {
 	Mem      memory.Allocator
 	Now      int64          // batch time, microseconds since the epoch, UTC
 	Location *time.Location // session time zone; nil is UTC
-	Seed     uint64         // of this batch; the same when it is computed again; advanced by nobody
+	Seed     uint64         // of this micro-batch or query; the same when it is computed again
+	Row      int64          // number of the first row, among those the operator is given
 	Salt     uint64         // of this call, for random functions that are given no seed of their own
 	Expr     fmt.Stringer   // prints as the SQL text of the expression, for error messages; nil: unknown
 }

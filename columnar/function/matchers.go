@@ -18,7 +18,7 @@ func (m matcher) String() string                                       { return 
 
 // ImplicitCost is how far the implicit cast from one type to another goes: 0 for
 // none, more the less alike they are; ok is false if there is no implicit cast. Only
-// casts that cannot fail are implicit.
+// casts that cannot fail are implicit, but where 38 digits do not suffice for a DECIMAL.
 func ImplicitCost(from, to arrow.DataType) (cost int, ok bool) {
 	if arrow.TypeEqual(from, to) {
 		return 0, true
@@ -119,12 +119,22 @@ func sameAs(i int) func([]arrow.DataType) (arrow.DataType, error) {
 // Cast is d as type to: see kernel.Cast. active says which rows count; where a value
 // cannot be cast it is an error, or null if try is set. A constant stays one.
 func Cast(env *Env, d columnar.Datum, to arrow.DataType, try bool, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
-	o := kernel.CastOptions{Mode: kernel.Mode{Active: active, Try: try}, Location: env.Location}
+	return castWith(env, d, to, kernel.CastOptions{Mode: kernel.Mode{Active: active, Try: try}}, rows)
+}
+
+// CastByPosition is Cast of which structs become others field by field in order, whatever
+// the names.
+func CastByPosition(env *Env, d columnar.Datum, to arrow.DataType, try bool, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
+	return castWith(env, d, to, kernel.CastOptions{Mode: kernel.Mode{Active: active, Try: try}, ByPosition: true}, rows)
+}
+
+func castWith(env *Env, d columnar.Datum, to arrow.DataType, o kernel.CastOptions, rows int) (columnar.Datum, error) {
+	o.Location = env.Location
 	if !d.IsConstant() {
 		a, err := kernel.Cast(env.Mem, d.Array(), to, o)
 		return columnar.ColumnDatum(a), err
 	}
-	if noneActive(rows, active) {
+	if noneActive(rows, o.Active) {
 		return columnar.NullConstant(env.Mem, to), nil
 	}
 	o.Active = nil
@@ -135,14 +145,16 @@ func Cast(env *Env, d columnar.Datum, to arrow.DataType, try bool, rows int, act
 	return columnar.ConstantDatum(a), nil
 }
 
-// CanCast says whether CAST is defined between two types, though it may fail for some
-// values.
-func CanCast(from, to arrow.DataType) bool { return kernel.CanCast(from, to) }
+// CanCast says whether CAST, which casts structs by position, is defined between two types,
+// though it may fail for some values.
+func CanCast(from, to arrow.DataType) bool {
+	return kernel.CanCast(from, to, kernel.CastOptions{ByPosition: true})
+}
 
 // CastMayFail says whether a cast that CanCast allows can fail for some values.
 func CastMayFail(from, to arrow.DataType) bool {
 	if _, ok := ImplicitCost(from, to); ok {
-		return columnar.IsDecimal(to) // 38 digits may not suffice for the common type
+		return columnar.HasDecimal(to) // 38 digits may not suffice for the common type
 	}
 	switch {
 	case to.ID() == arrow.STRING:

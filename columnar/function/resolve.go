@@ -168,7 +168,7 @@ func mismatch(name string, args []arrow.DataType, forms []string) error {
 		types[i] = columnar.TypeName(a)
 	}
 	if len(types) == 2 && strings.ContainsAny(name, "=<>") {
-		return fmt.Errorf("%s cannot be compared with %s; cast one of them", types[0], types[1])
+		return fmt.Errorf("%s cannot be compared with %s; %s", types[0], types[1], columnar.CastAdvice(args[0], args[1]))
 	}
 	if len(forms) > 6 {
 		forms = append(forms[:6:6], "…")
@@ -179,7 +179,17 @@ func mismatch(name string, args []arrow.DataType, forms []string) error {
 	if !takes(forms, len(args)) {
 		return fmt.Errorf("%s does not take %s; there is %s", name, countOf(len(args)), strings.Join(forms, ", "))
 	}
-	return fmt.Errorf("%s(%s) does not exist; there is %s; cast the arguments", name, strings.Join(types, ", "), strings.Join(forms, ", "))
+	return fmt.Errorf("%s(%s) does not exist; there is %s; %s", name, strings.Join(types, ", "), strings.Join(forms, ", "), castAdvice(args))
+}
+
+// castAdvice is what to do about arguments of which no overload takes the types.
+func castAdvice(args []arrow.DataType) string {
+	for i := 1; i < len(args); i++ {
+		if columnar.HaveOtherFields(args[i-1], args[i]) {
+			return columnar.CastAdvice(args[i-1], args[i])
+		}
+	}
+	return "cast the arguments"
 }
 
 func form(name string, matchers []Matcher, variadic bool) string {

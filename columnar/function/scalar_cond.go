@@ -144,7 +144,7 @@ func branches(from int) func([]arrow.DataType) (arrow.DataType, error) {
 }
 
 func ifScalar() *Scalar {
-	return &Scalar{Name: "if", Aliases: []string{"iff"}, Doc: "The second argument where the condition is true, else the third. Both are computed; CASE computes only what is needed.", Example: "if(1 < 2, 'yes', 'no') = yes",
+	return &Scalar{Name: "if", Aliases: []string{"iff"}, Doc: "The second argument where the condition is true, else the third; what is not needed is not computed, as in CASE.", Example: "if(1 < 2, 'yes', 'no') = yes",
 		Overloads: []Overload{{
 			Args: []Matcher{boolean, anyType, anyType}, Result: branches(1), NullSafe: true,
 			Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) {

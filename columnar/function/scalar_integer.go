@@ -38,7 +38,7 @@ func integerScalars() []*Scalar {
 				}
 				return r, nil
 			})
-		}),
+		}).alsoNumbers(),
 		defineFallible("factorial", "The product of the integers from 1 to a number, which is at most 20.", "factorial(5) = 120", []Matcher{bigint}, columnar.Int64, func(c *call) (arrow.Array, error) {
 			in := numbersOf[int64](c.args[0])
 			return fallibleRows(c, func(i int) (int64, error) {

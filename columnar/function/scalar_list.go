@@ -45,7 +45,7 @@ func listScalars() []*Scalar {
 
 // listsOf is argument k, of type t, as lists of another element type.
 func (c *call) listsOf(k int, elem arrow.DataType) (kernel.Lists, func(), error) {
-	a, err := castArray(c, c.args[k].Array(), columnar.ListOf(elem))
+	a, err := c.argAs(k, columnar.ListOf(elem))
 	if err != nil {
 		return kernel.Lists{}, nil, err
 	}
@@ -66,7 +66,7 @@ func withValue(name, doc, example string, end bool, aliases ...string) *Scalar {
 		return columnar.ListOf(t), nil
 	}
 	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
-		Args: []Matcher{listType, anyType}, Result: result, NullSafe: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+		Args: []Matcher{listType, anyType}, Result: result, NullSafe: true, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			out, err := result(args)
 			if err != nil {
 				return nil, err
@@ -77,7 +77,7 @@ func withValue(name, doc, example string, end bool, aliases ...string) *Scalar {
 					return nil, err
 				}
 				defer release()
-				value, err := castArray(c, c.args[1].Array(), elemOf(out))
+				value, err := c.argAs(1, elemOf(out))
 				if err != nil {
 					return nil, err
 				}

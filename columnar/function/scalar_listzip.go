@@ -204,7 +204,7 @@ func insertElements(c *call) (arrow.Array, error) {
 		return nil, err
 	}
 	defer release()
-	value, err := castArray(c, c.args[2].Array(), elem)
+	value, err := c.argAs(2, elem)
 	if err != nil {
 		return nil, err
 	}

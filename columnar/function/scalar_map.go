@@ -48,7 +48,7 @@ func (c *call) mapRows(keys, items []arrow.Array, fill func(i int, add func(k, k
 		return fail(err)
 	}
 	for i := 0; i < good && err == nil; i++ {
-		err = checkKeys(k, int(ends[i]), int(ends[i+1]))
+		err = kernel.CheckKeys(k, int(ends[i]), int(ends[i+1]))
 	}
 	if err = cmp.Or(err, failed); err != nil {
 		k.Release()
@@ -135,9 +135,9 @@ func mapContainsScalar() *Scalar {
 		return columnar.Boolean, nil
 	}
 	return &Scalar{Name: "map_contains_key", Aliases: []string{"map_contains"}, Doc: "Whether a map has a key.", Example: "map_contains_key(map('a', 1), 'a') = true", Overloads: []Overload{{
-		Args: []Matcher{mapOnly, anyType}, Result: result, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+		Args: []Matcher{mapOnly, anyType}, Result: result, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
-				key, err := castArray(c, c.args[1].Array(), args[0].(*arrow.MapType).KeyType())
+				key, err := c.argAs(1, args[0].(*arrow.MapType).KeyType())
 				if err != nil {
 					return nil, err
 				}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -115,7 +114,11 @@ func explainIn(out arrow.DataType, env *Env, err error, try string) error {
 	}
 	switch e.Kind {
 	case kernel.ErrDivideByZero:
-		text += "; use " + try + " to get null instead, or nullif for the divisor"
+		text += "; use "
+		if try != "nullif" {
+			text += try + " to get null instead, or "
+		}
+		text += "nullif for the divisor"
 	case kernel.ErrOverflow:
 		text += "; cast an operand to " + wider(out)
 		if try != "" {
@@ -329,10 +332,10 @@ func randomScalar() *Scalar {
 						seed = uint64(kernel.Values[int64](args[0].Array())[0])
 					}
 				}
-				r := rand.New(rand.NewPCG(env.Seed, seed))
+				drawn := env.draws(seed)
 				buf, out := kernel.Make[float64](env.Mem, rows)
 				for i := range out {
-					out[i] = r.Float64()
+					out[i] = drawn.float(i)
 				}
 				return columnar.ColumnDatum(kernel.Wrap(columnar.Float64, rows, 0, nil, buf)), nil
 			}, nil

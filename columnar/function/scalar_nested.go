@@ -36,6 +36,16 @@ func castArray(c *call, a arrow.Array, dt arrow.DataType) (arrow.Array, error) {
 	return kernel.Cast(c.env.Mem, a, dt, kernel.CastOptions{Location: c.env.Location})
 }
 
+// argAs is argument k as dt, which an implicit cast allows; rows that do not count may
+// fail. The caller releases it.
+func (c *call) argAs(k int, dt arrow.DataType) (arrow.Array, error) {
+	d, err := Cast(c.env, c.args[k], dt, false, c.rows, c.active)
+	if err != nil {
+		return nil, err
+	}
+	return d.Array(), nil
+}
+
 func arrayScalar() *Scalar {
 	return &Scalar{Name: "array", Aliases: []string{"list_value", "list_pack", "make_array"}, Doc: "An array of the values, which are brought to a common type.", Example: "array(1, 2, NULL) = [1,2,null]", Overloads: []Overload{
 		{
@@ -161,7 +171,7 @@ func makeMaps(c *call) (arrow.Array, error) {
 	for side, dt := range [2]arrow.DataType{t.KeyType(), t.ItemType()} {
 		sources := make([]arrow.Array, n)
 		for k := range n {
-			a, err := castArray(c, c.args[2*k+side].Array(), dt)
+			a, err := c.argAs(2*k+side, dt)
 			if err != nil {
 				return nil, err
 			}
@@ -192,7 +202,7 @@ func (c *call) maps(t *arrow.MapType, parts [2]arrow.Array, n int) (arrow.Array,
 	buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
 	ends[0] = 0
 	for i := range c.rows {
-		err := checkKeys(parts[0], i*n, (i+1)*n)
+		err := kernel.CheckKeys(parts[0], i*n, (i+1)*n)
 		if err != nil && c.active.Get(i) {
 			buf.Release()
 			return nil, err
@@ -217,20 +227,6 @@ func (c *call) maps(t *arrow.MapType, parts [2]arrow.Array, n int) (arrow.Array,
 	entries := kernel.WrapStruct(t.Elem(), len(rows), 0, nil, []arrow.Array{keys, items})
 	valid, nulls := validityOfBitmap(c.env.Mem, &good)
 	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, entries), nil
-}
-
-func checkKeys(keys arrow.Array, from, to int) error {
-	for i := from; i < to; i++ {
-		if columnar.IsNull(keys, i) {
-			return fmt.Errorf("a key of a map is null")
-		}
-		for j := from; j < i; j++ {
-			if kernel.CompareValues(keys, i, keys, j) == 0 {
-				return fmt.Errorf("the key %s is there twice in a map", columnar.AppendValue(nil, keys, i, nil))
-			}
-		}
-	}
-	return nil
 }
 
 // subscriptScalar is a[i], from 0, and m[k].
@@ -286,10 +282,10 @@ func mapLookup() Overload {
 	}
 	// NULL is left to the overload for arrays.
 	mapOnly := matcher{"MAP", func(a arrow.DataType) (arrow.DataType, int, bool) { return a, 0, a.ID() == arrow.MAP }}
-	return Overload{Args: []Matcher{mapOnly, anyType}, Result: result, NullSafe: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+	return Overload{Args: []Matcher{mapOnly, anyType}, Result: result, NullSafe: true, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 		m := args[0].(*arrow.MapType)
 		return onRows(m.ItemType(), func(c *call) (arrow.Array, error) {
-			key, err := castArray(c, c.args[1].Array(), m.KeyType())
+			key, err := c.argAs(1, m.KeyType())
 			if err != nil {
 				return nil, err
 			}
@@ -337,7 +333,7 @@ func withElement(out func(args []arrow.DataType) arrow.DataType, f func(c *call,
 		return t, nil
 	}
 	return Overload{
-		Args: []Matcher{listType, anyType}, NullSafe: true,
+		Args: []Matcher{listType, anyType}, NullSafe: true, Fallible: true,
 		Result: func(args []arrow.DataType) (arrow.DataType, error) {
 			if _, err := common(args); err != nil {
 				return nil, err
@@ -350,12 +346,18 @@ func withElement(out func(args []arrow.DataType) arrow.DataType, f func(c *call,
 				return nil, err
 			}
 			return onRows(out(args), func(c *call) (arrow.Array, error) {
-				list, err := castArray(c, c.args[0].Array(), columnar.ListOf(t))
+				some := *c // without an element there is nothing to look for
+				some.active = columnar.NewBitmap(c.rows)
+				kernel.MarkValid(some.active, c.args[1], c.rows)
+				if c.active != nil {
+					some.active.And(c.active)
+				}
+				list, err := some.argAs(0, columnar.ListOf(t))
 				if err != nil {
 					return nil, err
 				}
 				defer list.Release()
-				value, err := castArray(c, c.args[1].Array(), t)
+				value, err := some.argAs(1, t)
 				if err != nil {
 					return nil, err
 				}

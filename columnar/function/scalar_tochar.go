@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -13,21 +12,24 @@ import (
 
 // toCharScalar writes numbers and times as a format says.
 func toCharScalar() *Scalar {
-	f := defineFallible("to_char", "A number as a format of 9 and 0 (digits, padded with blanks or zeros), . or D, , or G, $, S or MI (a sign) and PR (<…> if negative) says, # for its digits if it does not fit; a time as date_format writes it.", "to_char(12454.8, '99G999D9') = 12,454.8",
-		[]Matcher{decimalType, varchar}, columnar.String, func(c *call) (arrow.Array, error) {
-			scale := c.args[0].Type().(*arrow.Decimal128Type).Scale
-			values, formats := numbersOf[decimal128.Num](c.args[0]), kernel.TextsOf(c.args[1])
-			cache := newCompiled(func(format, _ string) (*numberFormat, error) { return parseNumberFormat(format) })
-			return c.text(formats.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
-				nf, err := cache.get(formats.At(i), "")
-				if err != nil {
-					return dst, err
-				}
-				return nf.append(dst, string(columnar.AppendDecimal(nil, values.at(i), scale))), nil
-			})
-		}, "to_varchar")
+	f := defineFallible("to_char", "A number as a format of 9 and 0 (digits, padded with blanks or zeros), . or D, , or G, $, S or MI (a sign) and PR (<…> if negative) says, rounded to its digits after the point, # for all digits if those before it do not fit; a time as date_format writes it.", "to_char(12454.8, '99G999D9') = 12,454.8",
+		[]Matcher{decimalType, varchar}, columnar.String, numbersAsChars, "to_varchar").
+		alsoFor([]Matcher{floatType, varchar}, columnar.String, numbersAsChars)
 	f.Overloads = append(f.Overloads, formatScalar().Overloads...)
 	return f
+}
+
+func numbersAsChars(c *call) (arrow.Array, error) {
+	formats := kernel.TextsOf(c.args[1])
+	numbers, mask := c.args[0].Array(), kernel.RowMask(c.args[0])
+	cache := newCompiled(func(format, _ string) (*numberFormat, error) { return parseNumberFormat(format) })
+	return c.text(formats.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
+		nf, err := cache.get(formats.At(i), "")
+		if err != nil {
+			return dst, err
+		}
+		return nf.append(dst, shortestDigits(numbers, i&mask)), nil
+	})
 }
 
 // numberFormat is the parts of a format of to_char: what stands around the digits, and
@@ -68,21 +70,22 @@ func parseNumberFormat(format string) (*numberFormat, error) {
 	return nf, nil
 }
 
-// append writes a number given as decimal text.
-func (nf *numberFormat) append(dst []byte, number string) []byte {
-	number, negative := strings.CutPrefix(number, "-")
-	whole, fraction, _ := strings.Cut(number, ".")
-	whole = strings.TrimLeft(whole, "0")
+// append writes a number, rounded to the digits of the format.
+func (nf *numberFormat) append(dst []byte, d decimalDigits) []byte {
 	places := len(nf.fraction)
-	fits := len(strings.TrimRight(fraction, "0")) <= places && len(whole) <= strings.Count(nf.whole, "0")+strings.Count(nf.whole, "9")
-	fraction += strings.Repeat("0", max(places-len(fraction), 0))
+	whole, fraction, _ := strings.Cut(d.fixed(places), ".")
+	whole = strings.TrimLeft(whole, "0")
+	negative := d.negative && strings.Trim(whole+fraction, "0") != ""
+	fits := d.word == "" && len(whole) <= strings.Count(nf.whole, "0")+strings.Count(nf.whole, "9")
 	body := nf.wholeDigits(whole, fits)
 	if nf.point {
-		tail := fraction[:places]
 		if !fits {
-			tail = strings.Repeat("#", places)
+			fraction = strings.Repeat("#", places)
 		}
-		body += "." + tail
+		if before, ok := strings.CutSuffix(body, " "); ok {
+			body = before + "0"
+		}
+		body += "." + fraction
 	}
 	digits := strings.TrimLeft(body, " ")
 	blanks := body[:len(body)-len(digits)]

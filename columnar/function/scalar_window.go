@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -74,7 +75,10 @@ func windowStarts(c *call) (arrow.Array, error) {
 
 // timeBucketScalar is time_bucket(width, time [, origin]).
 func timeBucketScalar() *Scalar {
-	bind := func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+	bind := func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+		if err := checkWidth(constants[0]); err != nil {
+			return nil, err
+		}
 		return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
 			width, at := numbersOf[arrow.MonthDayNanoInterval](c.args[0]), numbersOf[int64](c.args[1])
 			return fallibleRows(c, func(i int) (int64, error) {
@@ -82,9 +86,9 @@ func timeBucketScalar() *Scalar {
 				if w.Months != 0 {
 					return monthBucket(w, at.at(i), c, i)
 				}
-				slide := int64(w.Days)*columnar.MicrosPerDay + w.Nanoseconds/1000
-				if slide <= 0 {
-					return 0, fmt.Errorf("time_bucket: the width %s is not positive", columnar.AppendInterval(nil, w))
+				slide, err := bucketWidth(w)
+				if err != nil {
+					return 0, err
 				}
 				origin := int64(0)
 				if len(c.args) > 2 {
@@ -100,11 +104,40 @@ func timeBucketScalar() *Scalar {
 	}}
 }
 
+// checkWidth refuses a width that is no width whatever the row.
+func checkWidth(constant arrow.Array) error {
+	if constant == nil || constant.Len() == 0 || constant.IsNull(0) || constant.DataType().ID() != arrow.INTERVAL_MONTH_DAY_NANO {
+		return nil
+	}
+	w := constant.(*array.MonthDayNanoInterval).Value(0)
+	if w.Months != 0 {
+		return checkMonths(w)
+	}
+	_, err := bucketWidth(w)
+	return err
+}
+
+func checkMonths(w arrow.MonthDayNanoInterval) error {
+	if w.Days != 0 || w.Nanoseconds != 0 || w.Months < 0 {
+		return fmt.Errorf("time_bucket: the width %s mixes months with days, or is negative", columnar.AppendInterval(nil, w))
+	}
+	return nil
+}
+
+// bucketWidth is a width without months, in microseconds.
+func bucketWidth(w arrow.MonthDayNanoInterval) (int64, error) {
+	slide := int64(w.Days)*columnar.MicrosPerDay + w.Nanoseconds/1000
+	if slide <= 0 {
+		return 0, fmt.Errorf("time_bucket: the width %s is not positive", columnar.AppendInterval(nil, w))
+	}
+	return slide, nil
+}
+
 // monthBucket is the bucket of whole months, counted from January 1970 or the month
 // of the origin.
 func monthBucket(w arrow.MonthDayNanoInterval, at int64, c *call, i int) (int64, error) {
-	if w.Days != 0 || w.Nanoseconds != 0 || w.Months < 0 {
-		return 0, fmt.Errorf("time_bucket: the width %s mixes months with days, or is negative", columnar.AppendInterval(nil, w))
+	if err := checkMonths(w); err != nil {
+		return 0, err
 	}
 	month := func(us int64) int64 {
 		y, m, _ := columnar.CivilFromDays(columnar.FloorDiv(us, columnar.MicrosPerDay))

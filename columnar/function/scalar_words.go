@@ -3,7 +3,6 @@ package function
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -199,13 +198,10 @@ func uuidScalar() *Scalar {
 	return &Scalar{Name: "uuid", Aliases: []string{"gen_random_uuid", "uuidv4"}, Doc: "A random UUID (version 4) as text; other for each row, the same when a batch is run again.", Example: "length(uuid()) = 36", Overloads: []Overload{{
 		Result: always(columnar.String), Volatility: Volatile, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, _ []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				r := rand.New(rand.NewPCG(env.Seed, env.Salt))
+				drawn := env.draws(env.Salt)
 				w := kernel.NewTextWriter(env.Mem, rows, rows*36)
-				for range rows {
-					var id uuid.UUID
-					for k := range id {
-						id[k] = byte(r.Uint32())
-					}
+				for i := range rows {
+					id := uuid.UUID(drawn.bytes16(i))
 					id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 					w.Data = append(w.Data, id.String()...)
 					w.End()

@@ -20,8 +20,9 @@ type timePattern struct {
 
 // patternItem is a field, or a literal text if kind is 0. The kinds are the letters
 // of strftime: Y year, y its last two digits, m month, b and B its name, d day, j day
-// of the year, a and A day of the week, u its number (Monday is 1), q quarter, H hour,
-// I hour of twelve, p AM or PM, M minute, S second, f fraction, z offset, Z zone.
+// of the year, a and A day of the week, u its number (Monday is 1), w likewise (Sunday is
+// 0), U, W and V the week and G the year of the last, which no text is read by, q quarter,
+// H hour, I hour of twelve, p AM or PM, M minute, S second, f fraction, z offset, Z zone.
 type patternItem struct {
 	kind  byte
 	width int // least number of digits; of f, the number of digits
@@ -101,8 +102,14 @@ func compileStrftime(source string) (*timePattern, error) {
 			p.field('f', 6)
 		case 'g':
 			p.field('f', 3)
-		case 'b', 'B', 'a', 'A', 'p', 'z', 'Z', 'u':
+		case 'b', 'B', 'a', 'A', 'p', 'z', 'Z', 'u', 'w':
 			p.field(c, 1)
+		case 'U', 'W', 'V':
+			p.field(c, width)
+		case 'G':
+			p.field('G', 4)
+		case 'c':
+			return p.splice(source[i+1:], "%Y-%m-%d %H:%M:%S")
 		case 'F':
 			return p.splice(source[i+1:], "%Y-%m-%d")
 		case 'T':
@@ -110,7 +117,7 @@ func compileStrftime(source string) (*timePattern, error) {
 		case '%':
 			p.literal("%")
 		default:
-			return nil, fmt.Errorf("time format %q: %%%c is unknown; known are %%Y %%m %%d %%H %%M %%S %%f %%y %%b %%B %%a %%A %%j %%I %%p %%z %%Z %%u %%F %%T", source, c)
+			return nil, fmt.Errorf("time format %q: %%%c is unknown; known are %%Y %%m %%d %%H %%M %%S %%f %%y %%b %%B %%a %%A %%j %%I %%p %%z %%Z %%u %%w %%U %%W %%V %%G %%c %%F %%T", source, c)
 		}
 	}
 	return p, nil
@@ -231,6 +238,10 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 			dst = append(dst, weekday.String()...)
 		case 'u':
 			dst = appendPadded(dst, columnar.FloorMod(days+3, 7)+1, 1)
+		case 'w':
+			dst = appendPadded(dst, int64(weekday), 1)
+		case 'U', 'W', 'V', 'G':
+			dst = appendPadded(dst, weekField(it.kind, days, year), it.width)
 		case 'q':
 			dst = appendPadded(dst, int64(month-1)/3+1, it.width)
 		case 'H':
@@ -256,6 +267,24 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		}
 	}
 	return dst
+}
+
+// weekField is the week of a year that begins with its first Sunday (U) or Monday (W), the
+// days before it being week 0; or the week of ISO 8601 (V), and the year that this is of (G).
+func weekField(kind byte, days, year int64) int64 {
+	dayOfYear := days - columnar.DaysFromCivil(year, 1, 1)
+	switch kind {
+	case 'U':
+		return (dayOfYear + 7 - columnar.FloorMod(days+4, 7)) / 7
+	case 'W':
+		return (dayOfYear + 7 - columnar.FloorMod(days+3, 7)) / 7
+	}
+	thursday := days - columnar.FloorMod(days+3, 7) + 3
+	isoYear, _, _ := columnar.CivilFromDays(thursday)
+	if kind == 'G' {
+		return isoYear
+	}
+	return (thursday-columnar.DaysFromCivil(isoYear, 1, 1))/7 + 1
 }
 
 func appendFraction(dst []byte, us int64, digits int) []byte {
@@ -290,10 +319,14 @@ type parsedTime struct {
 	zone                           *time.Location
 }
 
-// withoutMonth says that a pattern cannot be read by: it would be of January.
+// withoutMonth says that a pattern cannot be read by: it would be of January, or of a week
+// without a year.
 func (p *timePattern) withoutMonth() error {
 	day, month := false, false
 	for _, it := range p.items {
+		if it.kind != 0 && strings.IndexByte("UWVG", it.kind) >= 0 {
+			return fmt.Errorf("time format %q: a time is not read by the number of a week, %%%c; it is written only", p.source, it.kind)
+		}
 		day = day || it.kind == 'd'
 		month = month || it.kind == 'm' || it.kind == 'b' || it.kind == 'B'
 	}
@@ -361,7 +394,7 @@ func (t *parsedTime) field(it patternItem, s string, glued bool) (rest string, o
 		t.second, s, ok = takeNumber(s, 2)
 	case 'f':
 		return t.takeFraction(s)
-	case 'u', 'q':
+	case 'u', 'w', 'q':
 		_, s, ok = takeNumber(s, 2)
 	case 'p':
 		if len(s) < 2 {

@@ -17,11 +17,14 @@ import (
 type CastOptions struct {
 	Mode
 	Location *time.Location // the wall clock of text without offset and of dates; nil is UTC
+	// ByPosition casts structs field by field in order, whatever the names; otherwise that
+	// is so only if their fields are not the same by name.
+	ByPosition bool
 }
 
 // CanCast says whether there is a cast between two types, though it may fail for
 // some values.
-func CanCast(from, to arrow.DataType) bool {
+func CanCast(from, to arrow.DataType, o CastOptions) bool {
 	if d, ok := from.(*arrow.DictionaryType); ok {
 		from = d.ValueType
 	}
@@ -32,7 +35,7 @@ func CanCast(from, to arrow.DataType) bool {
 		return true
 	}
 	if columnar.IsNested(from) || columnar.IsNested(to) {
-		return canCastNested(from, to)
+		return canCastNested(from, to, o)
 	}
 	numberLike := func(t arrow.DataType) bool { return columnar.IsNumeric(t) || t.ID() == arrow.BOOL }
 	switch {
@@ -50,21 +53,21 @@ func CanCast(from, to arrow.DataType) bool {
 	return false
 }
 
-func canCastNested(from, to arrow.DataType) bool {
+func canCastNested(from, to arrow.DataType, o CastOptions) bool {
 	switch f := from.(type) {
 	case *arrow.MapType:
 		t, ok := to.(*arrow.MapType)
-		return ok && CanCast(f.KeyType(), t.KeyType()) && CanCast(f.ItemType(), t.ItemType())
+		return ok && CanCast(f.KeyType(), t.KeyType(), o) && CanCast(f.ItemType(), t.ItemType(), o)
 	case *arrow.ListType:
 		t, ok := to.(*arrow.ListType)
-		return ok && CanCast(f.Elem(), t.Elem())
+		return ok && CanCast(f.Elem(), t.Elem(), o)
 	case *arrow.StructType:
 		t, ok := to.(*arrow.StructType)
 		if !ok || f.NumFields() != t.NumFields() {
 			return false
 		}
-		for i := range f.NumFields() {
-			if !CanCast(f.Field(i).Type, t.Field(i).Type) {
+		for i, k := range o.fieldOrder(f, t) {
+			if !CanCast(f.Field(k).Type, t.Field(i).Type, o) {
 				return false
 			}
 		}
@@ -73,11 +76,25 @@ func canCastNested(from, to arrow.DataType) bool {
 	return false
 }
 
+// fieldOrder is which field of from becomes each of to, which has as many.
+func (o CastOptions) fieldOrder(from, to *arrow.StructType) []int {
+	if !o.ByPosition {
+		if order, ok := columnar.FieldOrder(from, to); ok {
+			return order
+		}
+	}
+	order := make([]int, to.NumFields())
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
 // Cast is a as type to, which CanCast allows. Numbers are truncated towards zero on
 // their way to integers and rounded half away from zero on their way to decimals; a
 // number out of range, and a text that does not read as the type, is an error naming
-// the value, or null in try mode. Timestamps become numbers as seconds since 1970.
-// Structs are cast field by field in order, whatever the names; nested values become
+// the value, or null in try mode; so is a map that gets a key twice. Timestamps become numbers as seconds since 1970.
+// Structs are cast field by field, by name or in order as o says; nested values become
 // text as JSON. The caller releases the result.
 func Cast(mem memory.Allocator, a arrow.Array, to arrow.DataType, o CastOptions) (arrow.Array, error) {
 	from := a.DataType()
@@ -92,7 +109,7 @@ func Cast(mem memory.Allocator, a arrow.Array, to arrow.DataType, o CastOptions)
 		return a, nil
 	case from.ID() == arrow.NULL || a.Len() > 0 && a.NullN() == a.Len():
 		return columnar.Nulls(mem, to, a.Len()), nil
-	case !CanCast(from, to):
+	case !CanCast(from, to, o):
 		return nil, fmt.Errorf("%s cannot be cast to %s", columnar.TypeName(from), columnar.TypeName(to))
 	case columnar.IsNested(from) && columnar.IsNested(to):
 		return castNested(mem, a, to, o)
@@ -605,8 +622,9 @@ func castNested(mem memory.Allocator, a arrow.Array, to arrow.DataType, o CastOp
 	inner := o
 	if s, ok := a.(*array.Struct); ok {
 		inner.Active = countingRows(a, o.Active)
-		for k := range s.NumField() {
-			c, err := Cast(mem, s.Field(k), to.(*arrow.StructType).Field(k).Type, inner)
+		t := to.(*arrow.StructType)
+		for i, k := range o.fieldOrder(s.DataType().(*arrow.StructType), t) {
+			c, err := Cast(mem, s.Field(k), t.Field(i).Type, inner)
 			if err != nil {
 				return fail(err)
 			}
@@ -622,6 +640,9 @@ func castNested(mem memory.Allocator, a arrow.Array, to arrow.DataType, o CastOp
 	c, err := Cast(mem, part, childType(to), inner)
 	if err != nil {
 		return fail(err)
+	}
+	if m, ok := to.(*arrow.MapType); ok && !arrow.TypeEqual(m.KeyType(), a.DataType().(*arrow.MapType).KeyType()) {
+		return castMaps(mem, a, m, o, c, valid, nulls)
 	}
 	children = append(children, c)
 	offsets, ends := Make[int32](mem, a.Len()+1)

@@ -143,7 +143,7 @@ func (p *plan) leaf(n *node, want arrow.DataType) (vector, error) {
 	case arrow.TypeEqual(have, want):
 		return p.values(n), nil
 	}
-	if common, ok := columnar.Common(have, want); !ok || !arrow.TypeEqual(common, want) || !kernel.CanCast(have, want) {
+	if common, ok := columnar.Common(have, want); !ok || !arrow.TypeEqual(common, want) || !kernel.CanCast(have, want, kernel.CastOptions{}) {
 		return nil, misfit(n, want)
 	}
 	return &widened{p.values(n), want}, nil

@@ -59,6 +59,10 @@ type Dialect interface {
 	Dialect() (options map[string]string, named bool)
 }
 
+// FixedColumns is implemented by formats whose files all have the same columns.
+// CheckColumns says what is wrong with those of a source that come from its files.
+type FixedColumns interface{ CheckColumns(*arrow.Schema) error }
+
 // Inferred is what Infer found.
 type Inferred struct {
 	Schema *arrow.Schema
@@ -66,6 +70,9 @@ type Inferred struct {
 	// Seen is Schema, with the type NULL in each place, also within a column, that had no
 	// value in the files; nil where that tells no more.
 	Seen *arrow.Schema
+	// Written are the names that files have of columns that are called otherwise (CSV:
+	// where a name comes twice); nil where all are called as they are written.
+	Written map[string]string
 }
 
 // Columns are the columns a source reads from the content of its files.
@@ -90,6 +97,11 @@ type Columns struct {
 	// malformed record, -1 if there is none.
 	CorruptColumn int
 }
+
+// JudgedAsInferred says whether a value that would have made a column another one when the
+// columns were inferred is no value of it. Declared columns, and those of a recorded output,
+// take what can be read as their type.
+func (c *Columns) JudgedAsInferred() bool { return !c.Declared && !c.ByName }
 
 // WriterOptions are what a sink tells a writer beside its format's own options.
 type WriterOptions struct {

@@ -3,7 +3,7 @@ package codec
 import (
 	"bufio"
 	"bytes"
-	"compress/bzip2"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"path"
@@ -105,10 +105,35 @@ func (c Compression) detect(name string, head []byte) Compression {
 	switch {
 	case bytes.HasPrefix(head, []byte(lz4OldMagic)):
 		return LZ4
+	case isSkippable(head):
+		return ofSkippable(byName, head)
 	case len(head) == 0:
 		return CompressionNone
 	}
 	return byName
+}
+
+// isSkippable says whether head begins with a frame that readers of zstd and LZ4 pass over.
+func isSkippable(head []byte) bool {
+	return len(head) >= 4 && head[0]&0xF0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18"
+}
+
+// ofSkippable is zstd or LZ4, which both know skippable frames: what follows the first one,
+// if head reaches so far, or what the name says. Zstd is the one that writes them.
+func ofSkippable(byName Compression, head []byte) Compression {
+	if len(head) >= 8 {
+		size := int64(binary.LittleEndian.Uint32(head[4:]))
+		switch rest := head[min(8+size, int64(len(head))):]; {
+		case bytes.HasPrefix(rest, []byte(magics[Zstd])):
+			return Zstd
+		case bytes.HasPrefix(rest, []byte(magics[LZ4])):
+			return LZ4
+		}
+	}
+	if byName == LZ4 {
+		return LZ4
+	}
+	return Zstd
 }
 
 // isBzip2 says whether head, of ten bytes or more, is that of a bzip2 file and not of a
@@ -140,7 +165,7 @@ func (c Compression) NewReader(r io.Reader) (io.ReadCloser, error) {
 	case XZ:
 		return newXZReader(r)
 	case Bzip2:
-		return io.NopCloser(bzip2.NewReader(bufio.NewReaderSize(r, 64<<10))), nil
+		return io.NopCloser(newBzip2Reader(r)), nil
 	case LZ4:
 		return io.NopCloser(lz4.NewReader(&lz4Ends{r: r, whole: true})), nil
 	case Snappy:

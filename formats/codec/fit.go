@@ -42,11 +42,22 @@ func CanFit(have, want arrow.DataType) error {
 		if arrow.TypeEqual(have, want) || have.ID() == arrow.NULL || isBytes(have) && isBytes(want) {
 			return nil
 		}
-		if common, ok := columnar.Common(have, want); ok && arrow.TypeEqual(common, want) && kernel.CanCast(have, want) {
+		if common, ok := columnar.Common(have, want); ok && arrow.TypeEqual(common, want) && kernel.CanCast(have, want, kernel.CastOptions{}) {
 			return nil
 		}
 	}
 	return fmt.Errorf("it is %s in the file, which does not fit %s", columnar.TypeName(have), columnar.TypeName(want))
+}
+
+// mayBeNoText says whether values of type have are given as type want only where they are
+// texts.
+func mayBeNoText(have, want arrow.DataType) bool {
+	return have.ID() == arrow.BINARY && want.ID() == arrow.STRING
+}
+
+// canFitKeys says whether every key of a MAP has a place in another, which it must.
+func canFitKeys(have, want *arrow.MapType) bool {
+	return CanFit(have.KeyType(), want.KeyType()) == nil && !mayBeNoText(have.KeyType(), want.KeyType())
 }
 
 func isBytes(dt arrow.DataType) bool { return dt.ID() == arrow.STRING || dt.ID() == arrow.BINARY }
@@ -91,7 +102,7 @@ func (t fitter) fit(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	case *arrow.ListType:
 		return t.fitElements(a, a.(*array.List).ListValues(), w, w.Elem())
 	case *arrow.MapType:
-		if t.parts && CanFit(have.(*arrow.MapType).KeyType(), w.KeyType()) != nil {
+		if t.parts && !canFitKeys(have.(*arrow.MapType), w) {
 			return columnar.Nulls(t.mem, want, a.Len()), nil // a key is never null
 		}
 		return t.fitElements(a, a.(*array.Map).ListValues(), w, w.Elem())
@@ -101,6 +112,9 @@ func (t fitter) fit(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 
 func (t fitter) fitBytes(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	if b, ok := a.(*array.Binary); ok {
+		if t.parts {
+			return t.fitTexts(b), nil
+		}
 		for i := range b.Len() {
 			if b.IsValid(i) && !utf8.Valid(b.Value(i)) {
 				return nil, fmt.Errorf("the text of row %d of a batch is not UTF-8", i+1)
@@ -111,6 +125,21 @@ func (t fitter) fitBytes(a arrow.Array, want arrow.DataType) (arrow.Array, error
 	data := array.NewData(want, d.Len(), d.Buffers(), nil, a.NullN(), d.Offset())
 	defer data.Release()
 	return array.MakeFromData(data), nil
+}
+
+// fitTexts makes texts of bytes; what is none is null.
+func (t fitter) fitTexts(b *array.Binary) arrow.Array {
+	texts := array.NewStringBuilder(t.mem)
+	defer texts.Release()
+	texts.Reserve(b.Len())
+	for i := range b.Len() {
+		if b.IsValid(i) && utf8.Valid(b.Value(i)) {
+			texts.Append(string(b.Value(i)))
+		} else {
+			texts.AppendNull()
+		}
+	}
+	return texts.NewArray()
 }
 
 // fitStruct finds the fields of want by their names.

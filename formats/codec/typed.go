@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -403,13 +404,21 @@ func (r *typedReader) rescue(columns []arrow.Array, rows int) {
 func (r *typedReader) malformed(columns []arrow.Array, i int) *connector.RecordError {
 	for _, a := range r.apart {
 		if _, found := a.rest(nil, columns[a.from], i); found&foundMisfit != 0 {
-			return &connector.RecordError{File: r.file.Path, Column: a.name, Reason: CanFit(r.fields[a.from].Type, a.want).Error()}
+			return &connector.RecordError{File: r.file.Path, Column: a.name, Reason: misfitReason(r.fields[a.from].Type, a.want)}
 		}
 	}
 	if r.lost != "" {
 		return &connector.RecordError{File: r.file.Path, Column: r.lost, Reason: "there is no type for it in the file"}
 	}
 	return nil
+}
+
+// misfitReason says why a value of type have has no place in want.
+func misfitReason(have, want arrow.DataType) string {
+	if err := CanFit(have, want); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("it is %s in the file, with bytes that are not UTF-8, and %s here", columnar.TypeName(have), columnar.TypeName(want))
 }
 
 // rest is the JSON of what no column takes of value i.
@@ -494,6 +503,7 @@ const (
 type typeParts struct {
 	misfits, strangers bool // somewhere within
 	whole              bool // no part of a value has a place
+	text               bool // a value that is no text has none
 	// Of a STRUCT: its fields; nil is one that is unknown.
 	names  []string
 	fields []*typeParts
@@ -513,10 +523,14 @@ func newTypeParts(have, want arrow.DataType) *typeParts {
 			return p.of(newTypeParts(h.Elem(), w.Elem()))
 		}
 	case *arrow.MapType:
-		if w, ok := want.(*arrow.MapType); ok && CanFit(h.KeyType(), w.KeyType()) == nil {
+		if w, ok := want.(*arrow.MapType); ok && canFitKeys(h, w) {
 			return p.of(newTypeParts(h.ItemType(), w.ItemType()))
 		}
 	default:
+		if mayBeNoText(have, want) {
+			p.misfits, p.text = true, true
+			return p
+		}
 		if CanFit(have, want) == nil {
 			return p
 		}
@@ -552,7 +566,9 @@ func (p *typeParts) rest(dst []byte, a arrow.Array, i int) ([]byte, partsFound) 
 	switch {
 	case !p.misfits && !p.strangers || columnar.IsNull(a, i):
 		return dst, foundNothing
-	case p.whole:
+	case p.text && isText(a, i):
+		return dst, foundNothing
+	case p.whole || p.text:
 		return columnar.AppendJSON(dst, a, i), foundMisfit
 	case p.element == nil:
 		return p.restOfStruct(dst, a.(*array.Struct), i)
@@ -576,6 +592,12 @@ func (p *typeParts) rest(dst []byte, a arrow.Array, i int) ([]byte, partsFound) 
 		dst = columnar.AppendJSON(dst, a, i)
 	}
 	return dst, found
+}
+
+// isText says whether value i of a BINARY column is a text.
+func isText(a arrow.Array, i int) bool {
+	b, ok := a.(*array.Binary)
+	return ok && utf8.Valid(b.Value(i))
 }
 
 func (p *typeParts) restOfStruct(dst []byte, s *array.Struct, i int) ([]byte, partsFound) {

@@ -2,6 +2,7 @@ package csv
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -158,7 +159,11 @@ func (sc *scan) matchNames(l *layout, header []string) error {
 		}
 		l.field[c] = f
 	}
-	if unknown := sc.unknown(l); len(unknown) > 0 && sc.columns.Checked() && (sc.columns.Evolution == codec.EvolveAdd || sc.columns.ByName) {
+	unknown := slices.DeleteFunc(sc.unknown(l), func(f int) bool {
+		_, n := columnar.Lookup(sc.columns.Schema, header[f])
+		return n > 0 // another spelling of a column, which an exact match won
+	})
+	if len(unknown) > 0 && sc.columns.Checked() && (sc.columns.Evolution == codec.EvolveAdd || sc.columns.ByName) {
 		return sc.columns.Unknown(sc.file.Path, 1, l.names[unknown[0]])
 	}
 	return nil

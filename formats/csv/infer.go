@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -22,7 +23,8 @@ type inference struct {
 	f       *format
 	header  Header
 	names   []string
-	places  *codec.Fields // of names
+	written map[string]string // names that files have of columns that are called otherwise
+	places  *codec.Fields     // of names
 	kinds   []cells.Kinds
 	records int
 }
@@ -33,7 +35,7 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 	if err != nil {
 		return codec.Inferred{}, false, err
 	}
-	inf := &inference{f: f, header: f.opts.Header, places: codec.NewFields(nil)}
+	inf := &inference{f: f, header: f.opts.Header, places: codec.NewFields(nil), written: map[string]string{}}
 	sampled := 0
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -66,7 +68,7 @@ func (f *format) Infer(ctx context.Context, files []codec.File) (codec.Inferred,
 			seen[i].Type = arrow.Null
 		}
 	}
-	return codec.Inferred{Schema: columnar.NewSchema(fields...), Seen: columnar.NewSchema(seen...), Pinned: f.pinned(inf.header)}, true, nil
+	return codec.Inferred{Schema: columnar.NewSchema(fields...), Seen: columnar.NewSchema(seen...), Pinned: f.pinned(inf.header), Written: inf.written}, true, nil
 }
 
 // pinned are the choices that were made: about the header, and, where it was found out,
@@ -145,17 +147,40 @@ func (inf *inference) place(first []string) (columns []int, ok bool) {
 		c, _ := inf.places.Find(name)
 		switch {
 		case c >= 0:
+		case !isFirst && inf.isSpelling(first[i]):
+			c = inf.spelt(first, i)
 		case isFirst || inf.f.opts.UnionByName && inf.header == HeaderYes:
 			c = len(inf.names)
 			inf.places.Add(name)
 			inf.names = append(inf.names, name)
 			inf.kinds = append(inf.kinds, 0)
+			if inf.header == HeaderYes && first[i] != "" && first[i] != name {
+				inf.written[name] = first[i]
+			}
 		case inf.header == HeaderYes:
 			return nil, false
 		}
 		columns[i] = c
 	}
 	return columns, true
+}
+
+// isSpelling says whether a name in a header is that of a column of earlier files, be it in
+// other letters: of fields whose names are alike an exact match is meant, and no other is a
+// column of its own.
+func (inf *inference) isSpelling(name string) bool {
+	_, n := inf.places.Find(name)
+	return inf.header == HeaderYes && n > 0
+}
+
+// spelt is the column that field i is read as which shares its name with others of its
+// file: the one of exactly that name, -1 if there is none.
+func (inf *inference) spelt(header []string, i int) int {
+	c, _ := inf.places.Find(header[i])
+	if c < 0 || inf.names[c] != header[i] || slices.Contains(header[:i], header[i]) || slices.Contains(header[i+1:], header[i]) {
+		return -1
+	}
+	return c
 }
 
 // add notes what the fields of a record can be.

@@ -166,6 +166,9 @@ func (o *Options) compile(ext string) (dialect, *cells.Rules, error) {
 	if strings.ContainsAny(o.NullValue, "\r\n") || o.NullValue != "" && strings.Contains(o.NullValue, string(d.delimiter)) {
 		return wrong("null_value", o.NullValue, "it holds a delimiter or a line end")
 	}
+	if d.quote != 0 && strings.HasPrefix(o.NullValue, string(d.quote)) {
+		return wrong("null_value", o.NullValue, "it begins with the quote, and only a text without quotes stands for null")
+	}
 	if o.Comment != "" {
 		if !isMark(o.Comment) || o.Comment[0] == d.quote || o.Comment[0] == d.delimiter[0] {
 			return wrong("comment", o.Comment, "it takes one ASCII character, neither the quote nor the delimiter")

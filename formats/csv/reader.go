@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -45,6 +44,7 @@ func (f *format) newScan(file codec.File, columns codec.Columns, req connector.S
 	if sc.d, sc.rules, err = f.opts.compile(extension(file.Path)); err != nil {
 		return nil, err
 	}
+	sc.rules.Inferred = columns.JudgedAsInferred()
 	if sc.wanted == nil {
 		sc.wanted = make([]int, columns.Schema.NumFields())
 		for i := range sc.wanted {
@@ -105,7 +105,8 @@ type reader struct {
 	targets []*target
 	out     []*target // of wanted, in order; nil: the rescued column
 	corrupt *target
-	rest    *rest // nil unless the rescued column is wanted
+	kept    cells.Texts // of the chunk, for corrupt
+	rest    *rest       // nil unless the rescued column is wanted
 	layout  *layout
 	rows    int // in the batch being filled
 	// headerEnd is the offset of the text behind the file's first record.
@@ -457,22 +458,13 @@ func (r *reader) restoreAbsent() {
 // fillCorrupt gives the records with a problem to the corrupt column.
 func (r *reader) fillCorrupt(buf []byte) {
 	slot := r.s.slot(r.corrupt.slot)
+	r.kept.Reset()
 	for _, p := range r.s.problems {
-		start, end := r.s.start[p.row], r.s.end[p.row]
-		if text := buf[start:end]; !utf8.Valid(text) {
-			// The columns have been filled; what is not text is shown as ?.
-			for i := 0; i < len(text); {
-				if c, n := utf8.DecodeRune(text[i:]); c == utf8.RuneError && n == 1 {
-					text[i] = '?'
-					i++
-				} else {
-					i += n
-				}
-			}
+		if slot[p.row] == cells.Absent { // the first problem of its record
+			slot[p.row] = r.kept.Add(buf[r.s.start[p.row]:r.s.end[p.row]])
 		}
-		slot[p.row] = cells.Quoted(start, end)
 	}
-	r.corrupt.column.Append(buf, slot)
+	r.corrupt.column.Append(r.kept.Buf(), slot)
 	r.restoreAbsent()
 }
 

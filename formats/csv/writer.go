@@ -106,6 +106,7 @@ func isNull(c arrow.Array, row int) bool {
 // appendValue appends a value that is not null as a field.
 func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error) {
 	from := len(dst)
+	var err error
 	switch c := c.(type) {
 	case *array.Int64:
 		dst = strconv.AppendInt(dst, c.Value(row), 10)
@@ -114,7 +115,7 @@ func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error)
 	case *array.Timestamp:
 		switch us := int64(c.Value(row)); {
 		case w.rules.Timestamp != nil:
-			dst = w.rules.Timestamp.Append(dst, us, w.loc)
+			dst, err = w.rules.Timestamp.Append(dst, us, w.loc)
 		case w.printed:
 			dst = columnar.AppendTimestamp(dst, us, w.loc)
 		default:
@@ -122,7 +123,7 @@ func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error)
 		}
 	case *array.Date32:
 		if w.rules.Date != nil {
-			dst = w.rules.Date.Append(dst, int64(c.Value(row))*columnar.MicrosPerDay, nil)
+			dst, err = w.rules.Date.Append(dst, int64(c.Value(row))*columnar.MicrosPerDay, nil)
 		} else {
 			dst = columnar.AppendDate(dst, int64(c.Value(row)))
 		}
@@ -131,8 +132,8 @@ func (w *writer) appendValue(dst []byte, c arrow.Array, row int) ([]byte, error)
 	default:
 		dst = columnar.AppendValue(dst, c, row, w.loc)
 	}
-	if !w.needsQuotes(dst[from:]) {
-		return dst, nil
+	if err != nil || !w.needsQuotes(dst[from:]) {
+		return dst, err
 	}
 	w.value = append(w.value[:0], dst[from:]...)
 	return w.quote(dst[:from], w.value)

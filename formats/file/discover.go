@@ -250,6 +250,9 @@ func (p *opening) columns(ctx context.Context) error {
 	}
 	if o.env.Columns != nil {
 		l.schema, l.declared = o.env.Columns, true
+		if err := p.checkDeclared(ctx); err != nil {
+			return err
+		}
 		if !o.hasFormatPins() {
 			return p.pinDeclared(ctx)
 		}
@@ -343,6 +346,25 @@ func (l *layout) pin(from, to map[string]string) error {
 	}
 	l.format = f
 	return nil
+}
+
+// checkDeclared sees, before anything is read, that declared columns can come from the
+// files. What of them are those of folders, the first file says.
+func (p *opening) checkDeclared(ctx context.Context) error {
+	l := p.o.layout
+	fixed, ok := l.format.(codec.FixedColumns)
+	if !ok {
+		return nil
+	}
+	wrong := fixed.CheckColumns(l.schema)
+	if wrong == nil || !l.hive {
+		return wrong
+	}
+	files, err := p.list(ctx)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	return fixed.CheckColumns(l.columns(files[0]).content.Schema)
 }
 
 // pinDeclared lets the format make its choices by the files that are there.
@@ -490,6 +512,9 @@ func (o *opened) grown(ctx context.Context, files []foundFile) (*arrow.Schema, s
 			continue
 		}
 		for _, f := range inferred.Schema.Fields() {
+			if o.isSpelling(known, f.Name, inferred.Written[f.Name]) {
+				continue
+			}
 			wider, grew := o.grow(known, f)
 			if known = wider; grew && first == "" {
 				first = file.Path
@@ -525,6 +550,13 @@ func (o *opened) knows(columns *arrow.Schema, name string) bool {
 		return columns.Field(i).Name == name || slices.Contains(o.layout.folders, columns.Field(i).Name)
 	}
 	return n > 0
+}
+
+// isSpelling says whether a field called name in place of what the file writes is one of
+// several whose names are alike, and a column has that name: reading the file says which of
+// them it is.
+func (o *opened) isSpelling(columns *arrow.Schema, name, written string) bool {
+	return written != "" && !o.knows(columns, name) && o.knows(columns, written)
 }
 
 // addColumns takes in the columns that any of the files of a bounded table has. Those of

@@ -15,6 +15,9 @@ import (
 // column cannot hold it.
 func (c *fileColumns) constant(l *layout, f foundFile, field arrow.Field, v folderValue) arrow.Array {
 	d, err := parseFolder(heap, v, field.Type, l.env.Location)
+	if err == nil && !l.declared && !l.byName && !v.isInferred(field.Type) {
+		err = notA(v, field.Type)
+	}
 	if err != nil && l.rescues() {
 		c.rescue(v)
 		return columnar.NullConstant(heap, field.Type).Array()

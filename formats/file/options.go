@@ -68,9 +68,11 @@ type ReadOptions struct {
 	RescanEvery        time.Duration
 }
 
-// keys are the options by name. idle_after and max_future are the engine's.
+// keys are the options by name. connector, idle_after and max_future are the engine's, which
+// looks at the latter two only where the stream has a watermark.
 func (o *ReadOptions) keys() []connector.Key {
 	ignored := func(string) error { return nil }
+	var unused time.Duration
 	return []connector.Key{
 		connector.TextKey("path", &o.Path),
 		connector.FilledKey("format", &o.Format),
@@ -90,8 +92,8 @@ func (o *ReadOptions) keys() []connector.Key {
 		connector.EnumKey("clean_source", &o.Clean, "off", "archive", "delete"),
 		connector.FilledKey("archive_dir", &o.ArchiveDir),
 		connector.PeriodKey("rescan_every", &o.RescanEvery),
-		connector.FuncKey("idle_after", "a duration", ignored),
-		connector.FuncKey("max_future", "a duration", ignored),
+		connector.PeriodKey("idle_after", &unused),
+		connector.PeriodKey("max_future", &unused),
 		connector.FuncKey("connector", "a connector", ignored),
 	}
 }

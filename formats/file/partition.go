@@ -212,13 +212,23 @@ func parseFolder(mem memory.Allocator, v folderValue, dt arrow.DataType, loc *ti
 		ok = false
 	}
 	if !ok {
-		return columnar.Datum{}, fmt.Errorf("folder value %q is not a %s", v.value, columnar.TypeName(dt))
+		return columnar.Datum{}, notA(v, dt)
 	}
 	d, err := columnar.Constant(mem, dt, value)
 	if err != nil {
-		return columnar.Datum{}, fmt.Errorf("folder value %q is not a %s", v.value, columnar.TypeName(dt))
+		return columnar.Datum{}, notA(v, dt)
 	}
 	return d, nil
+}
+
+func notA(v folderValue, dt arrow.DataType) error {
+	return fmt.Errorf("folder value %q is not a %s", v.value, columnar.TypeName(dt))
+}
+
+// isInferred says whether a value of dt is what a column is inferred as that type from:
+// 007 is text then, though it can be read as a number.
+func (v folderValue) isInferred(dt arrow.DataType) bool {
+	return v.null || dt.ID() != arrow.INT64 || isPlainInt(v.value)
 }
 
 // partitionColumns finds the columns of partition_by.

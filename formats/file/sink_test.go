@@ -327,7 +327,7 @@ func TestSinkOptions(t *testing.T) {
 		{connector.Append, []string{"path", "o", "format", "csv", "partition_by", "v,w"}, []string{"no column is left"}},
 		{connector.Append, []string{"path", "o", "format", "csv", "target_file_size", "many"}, []string{"64MB"}},
 		{connector.Append, []string{"path", "o/*", "format", "csv"}, []string{"not a pattern"}},
-		{connector.Update, []string{"path", "o", "format", "csv"}, []string{"complete", "append", "database"}},
+		{connector.Update, []string{"path", "o", "format", "csv"}, []string{"cannot be updated row by row", "complete", "append"}},
 		{connector.Complete, []string{"path", "o", "format", "csv", "partition_by", "v"}, []string{"partition_by"}},
 	} {
 		env := w.env(c.options...)

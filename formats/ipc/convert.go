@@ -44,7 +44,11 @@ func (f *field) setInt(width int, signed bool) error {
 			}
 		}}
 	}
-	if f.typ == nil {
+	switch {
+	case f.typ != nil:
+	case width == 128:
+		f.why = "it is an integer of 128 bits (cast it to a decimal or a text where it is written)"
+	default:
 		return errMetadata
 	}
 	return nil

@@ -308,6 +308,21 @@ func TestColumnsByName(t *testing.T) {
 	}
 }
 
+// polars writes integers of 128 bits, which are no type of Arrow: they are refused by name, and
+// other columns can be read.
+func TestWideIntegers(t *testing.T) {
+	t.Parallel()
+	for _, signed := range []bool{true, false} {
+		f := &field{}
+		if err := f.setInt(128, signed); err != nil || f.typ != nil || f.width != 16 || !strings.Contains(f.why, "128 bits") {
+			t.Errorf("%+v, %v", f, err)
+		}
+		if err := (&field{}).setInt(7, signed); err == nil {
+			t.Error("integers of 7 bits were taken")
+		}
+	}
+}
+
 // What is no Arrow file, or was one, is refused in words that name it; mode drop leaves it
 // out and counts it.
 func TestRefused(t *testing.T) {

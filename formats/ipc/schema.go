@@ -128,7 +128,11 @@ func readField(t table, depth int) (*field, error) {
 			width, signed = i.i32(0, 0), i.u8(1) != 0
 		}
 		f.dict = &dictionary{id: d.i64(0), index: &field{}}
-		if err := f.dict.index.setInt(width, signed); err != nil {
+		err := f.dict.index.setInt(width, signed)
+		if err == nil && f.dict.index.typ == nil {
+			err = errMetadata
+		}
+		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", f.name, err)
 		}
 	}

@@ -17,6 +17,7 @@ type frame struct {
 	valid []bool
 	nulls int
 	ends  []int32
+	loose bool // a map that is null may have entries all the same
 }
 
 // flush moves the rows of the chunk into the batch. report is called for each row,
@@ -29,6 +30,7 @@ func (n *node) flush(buf []byte, report func(n *node, row int32)) {
 		return
 	}
 	f := &n.filled
+	from := len(f.valid)
 	for i, what := range n.rows {
 		f.valid = append(f.valid, what == rowValid)
 		if what != rowValid {
@@ -49,6 +51,9 @@ func (n *node) flush(buf []byte, report func(n *node, row int32)) {
 	}
 	for _, c := range n.children {
 		c.flush(buf, report)
+	}
+	if n.kind == mapping {
+		n.checkKeys(from, report)
 	}
 }
 
@@ -180,6 +185,9 @@ func (n *node) finishData() arrow.ArrayData {
 		a.Data().Retain()
 		return a.Data()
 	}
+	if n.kind == mapping {
+		return n.finishMap()
+	}
 	children := make([]arrow.ArrayData, len(n.children))
 	for i, c := range n.children {
 		children[i] = c.finishData()
@@ -191,21 +199,17 @@ func (n *node) finishData() arrow.ArrayData {
 	if n.kind != object {
 		buffers = append(buffers, f.offsets())
 	}
-	if n.kind == mapping {
-		entries := n.dt.(*arrow.MapType).Elem()
-		pairs := array.NewData(entries, children[0].Len(), []*memory.Buffer{nil}, children, 0, 0)
-		defer pairs.Release()
-		children = []arrow.ArrayData{pairs}
-	}
 	data := array.NewData(n.dt, rows, buffers, children, f.nulls, 0)
 	for _, b := range buffers {
 		if b != nil {
 			b.Release()
 		}
 	}
-	f.valid, f.ends, f.nulls = f.valid[:0], f.ends[:0], 0
+	f.reset()
 	return data
 }
+
+func (f *frame) reset() { f.valid, f.ends, f.nulls, f.loose = f.valid[:0], f.ends[:0], 0, false }
 
 func (f *frame) bitmap() *memory.Buffer {
 	if f.nulls == 0 {

@@ -41,7 +41,8 @@ const (
 const (
 	rowNull uint8 = iota
 	rowValid
-	rowBad // a value of another kind: null, and counted
+	rowBad   // a value of another kind: null, and counted
+	rowTwice // a map that has a key twice: the same
 )
 
 // node is one column, or one part of a nested column, in two halves: the rows of the
@@ -343,10 +344,10 @@ var jsonRules = &cells.Rules{JSON: true}
 func (s *scanner) mapping(n *node, p int) (end int, ok bool) {
 	keys, values := n.children[0], n.children[1]
 	from := keys.len()
-	text := keys.dt.ID() == arrow.STRING
+	quoted := standsInQuotes(keys.dt)
 	start := p
 	end, ok = s.members(p, func(keyStart, keyEnd, p int) (int, bool) {
-		keys.cells = append(keys.cells, keyCell(s.buf, keyStart, keyEnd, text))
+		keys.cells = append(keys.cells, keyCell(s.buf, keyStart, keyEnd, quoted))
 		return s.value(values, p)
 	})
 	if ok && s.hasTwice(keys.cells[from:]) {
@@ -357,14 +358,15 @@ func (s *scanner) mapping(n *node, p int) (end int, ok bool) {
 	return end, ok
 }
 
-// keyCell is the cell of a key. Keys that are not text stand in quotes all the same.
-func keyCell(buf []byte, start, end int, text bool) cells.Cell {
+// keyCell is the cell of a key, which stands in quotes whether or not a value of its type
+// does.
+func keyCell(buf []byte, start, end int, quoted bool) cells.Cell {
 	for _, c := range buf[start:end] {
 		if c == '\\' {
 			return cells.Escaped(start, end)
 		}
 	}
-	if !text {
+	if !quoted {
 		return cells.Plain(start, end)
 	}
 	return cells.Quoted(start, end)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -41,7 +40,9 @@ type scan struct {
 }
 
 func (f *format) newScan(file codec.File, columns codec.Columns, req connector.ScanRequest) (*scan, error) {
-	sc := &scan{opts: &f.opts, rules: f.rules, file: file, columns: columns, req: req, wanted: req.Columns,
+	rules := *f.rules
+	rules.Inferred = columns.JudgedAsInferred()
+	sc := &scan{opts: &f.opts, rules: &rules, file: file, columns: columns, req: req, wanted: req.Columns,
 		schema: columnar.Select(columns.Schema, req.Columns)}
 	if sc.wanted == nil {
 		sc.wanted = make([]int, columns.Schema.NumFields())
@@ -95,7 +96,8 @@ type reader struct {
 	out     []*node // of wanted, in order; nil: the rescued column
 	hidden  []*node // read only for what is wrong with them
 	corrupt *node
-	places  []int // in the source, by child of root
+	kept    cells.Texts // of the chunk, for corrupt
+	places  []int       // in the source, by child of root
 
 	// later is an error of a record behind those of the chunk, which may have their own.
 	later error
@@ -469,28 +471,16 @@ func (r *reader) fillCorrupt(buf []byte, kept int) {
 	for range kept {
 		slot = append(slot, cells.Absent)
 	}
+	r.kept.Reset()
 	if r.opts.Mode == codec.Permissive {
 		for _, p := range r.problems {
-			plainText(buf[r.start[p.row]:r.end[p.row]])
-			slot[p.row] = cells.Quoted(r.start[p.row], r.end[p.row])
+			if slot[p.row] == cells.Absent { // the first problem of its record
+				slot[p.row] = r.kept.Add(buf[r.start[p.row]:r.end[p.row]])
+			}
 		}
 	}
-	r.corrupt.column.Append(buf, slot)
+	r.corrupt.column.Append(r.kept.Buf(), slot)
 	r.corrupt.cells = slot[:0]
-}
-
-// plainText overwrites what is not UTF-8 by ?. The other columns have been filled.
-func plainText(text []byte) {
-	if utf8.Valid(text) {
-		return
-	}
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRune(text[i:])
-		if c == utf8.RuneError && n == 1 {
-			text[i] = '?'
-		}
-		i += n
-	}
 }
 
 // describe says what is wrong with a record of the chunk, without the line.
@@ -499,9 +489,12 @@ func (r *reader) describe(p problem) connector.RecordError {
 		return r.describeRecord(r.start[p.row], r.end[p.row], p.fault)
 	}
 	e := connector.RecordError{File: r.file.Path, Column: p.node.path()}
-	if p.node.kind == leaf {
+	switch {
+	case p.node.kind == leaf:
 		e.Reason = r.rules.Misfit(r.rec.buf, p.node.cells[p.at], p.node.dt)
-	} else {
+	case p.node.rows[p.at] == rowTwice:
+		e.Reason = "a key is there twice in a " + columnar.TypeName(p.node.dt)
+	default:
 		e.Reason = "the value is no " + columnar.TypeName(p.node.dt)
 	}
 	return e

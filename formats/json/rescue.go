@@ -1,10 +1,9 @@
 package json
 
 import (
+	"bytes"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
@@ -94,8 +93,7 @@ func (l *leftover) unplaced(n *node, p int, found func(key string, rest []byte))
 func (l *leftover) raw(from, to int) []byte {
 	text := l.buf[from:to]
 	if !utf8.Valid(text) {
-		text = slices.Clone(text)
-		plainText(text)
+		return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	return text
 }
@@ -144,14 +142,21 @@ func (l *leftover) restOfObject(n *node, p int) []byte {
 // mapTakes says whether a map takes all of the object at p.
 func (l *leftover) mapTakes(n *node, p int) bool {
 	keys := n.children[0]
-	text := keys.dt.ID() == arrow.STRING
+	quoted := standsInQuotes(keys.dt)
 	takes := true
+	seen := map[string]bool{} // of a text that is there twice the last value counts
+	var all []cells.Cell
 	l.members(p, func(from, to, p int) (int, bool) {
 		end, ok := l.skip(p)
-		takes = takes && keys.takes(l.buf, keyCell(l.buf, from, to, text)) && l.rest(n.children[1], p, end) == nil
+		key := keyCell(l.buf, from, to, quoted)
+		if text, _ := jsonRules.AppendText(nil, l.buf, key); !seen[string(text)] {
+			seen[string(text)] = true
+			all = append(all, key)
+		}
+		takes = takes && keys.takes(l.buf, key) && l.rest(n.children[1], p, end) == nil
 		return end, ok
 	})
-	return takes
+	return takes && keys.distinct(l.buf, all)
 }
 
 // takes says whether a cell is a value of a leaf.

@@ -68,7 +68,8 @@ func (p *pagePruner) isUseful(file codec.File, groups []int) bool {
 	}
 	defer h.Close()
 	return slices.ContainsFunc([]int{groups[0], groups[n/2], groups[n-1]}, func(g int) bool {
-		return !isWhole(p.ranges(h, g), p.meta.footer.RowGroups[g].NumRows)
+		ranges, _ := p.ranges(h, g)
+		return !isWhole(ranges, p.meta.footer.RowGroups[g].NumRows)
 	})
 }
 
@@ -86,8 +87,9 @@ type pageBounds struct {
 // at is what is known of the column around a row.
 func (b *pageBounds) at(row int64) eval.Bounds { return b.bounds[pageOf(b.pages, row)] }
 
-// ranges are the rows of a row group that may pass.
-func (p *pagePruner) ranges(f io.ReaderAt, group int) []rowRange {
+// ranges are the rows of a row group that may pass, and how many pages of the columns that
+// the filters refer to have none of them.
+func (p *pagePruner) ranges(f io.ReaderAt, group int) (kept []rowRange, pruned int) {
 	rows := p.meta.footer.RowGroups[group].NumRows
 	columns, cuts := map[int]*pageBounds{}, []int64{0, rows}
 	indexed := false
@@ -99,11 +101,10 @@ func (p *pagePruner) ranges(f io.ReaderAt, group int) []rowRange {
 		}
 	}
 	if !indexed {
-		return []rowRange{{0, rows}}
+		return []rowRange{{0, rows}}, 0
 	}
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
-	var kept []rowRange
 	for i, from := range cuts[:len(cuts)-1] {
 		may := eval.CanAllBeTrue(p.filters, func(column int) eval.Bounds {
 			if b := columns[column]; b != nil {
@@ -115,7 +116,22 @@ func (p *pagePruner) ranges(f io.ReaderAt, group int) []rowRange {
 			kept = addRange(kept, rowRange{from, cuts[i+1]})
 		}
 	}
-	return kept
+	for _, b := range columns {
+		pruned += b.outside(kept)
+	}
+	return kept, pruned
+}
+
+// outside counts the pages, if there are several, without a row in ranges.
+func (b *pageBounds) outside(ranges []rowRange) int {
+	n := 0
+	for _, page := range b.pages {
+		inside := slices.ContainsFunc(ranges, func(r rowRange) bool { return page.row < r.to && r.from < page.end })
+		if len(b.pages) > 1 && !inside {
+			n++
+		}
+	}
+	return n
 }
 
 // addRange appends a range, or makes it a part of the last one where little is between.

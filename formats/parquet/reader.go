@@ -150,7 +150,10 @@ func (r *groupReader) nextGroup() error {
 	}
 	r.row, r.ranges = 0, []rowRange{{0, group.NumRows}}
 	if r.plan.pages != nil {
-		r.ranges = r.plan.pages.ranges(r.file, r.current)
+		var pruned int
+		if r.ranges, pruned = r.plan.pages.ranges(r.file, r.current); r.plan.stats != nil {
+			r.plan.stats.PagesPruned.Add(int64(pruned))
+		}
 	}
 	if len(r.ranges) == 0 {
 		return nil

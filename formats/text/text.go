@@ -81,13 +81,22 @@ func (f *format) WithPinned(pinned map[string]string) (codec.Format, error) {
 	return f, nil
 }
 
+// CheckColumns implements codec.FixedColumns.
+func (f *format) CheckColumns(s *arrow.Schema) error {
+	if s.NumFields() != 1 || s.Field(0).Type.ID() != arrow.STRING && s.Field(0).Type.ID() != arrow.BINARY {
+		return &connector.OptionError{Key: "format", Value: "text", HasValue: true,
+			Reason: "a text source has one column of type VARCHAR, not " + columnar.SchemaString(s)}
+	}
+	return nil
+}
+
 // Units divides a file into ranges that are read apart.
 func (f *format) Units(ctx context.Context, file codec.File, schema codec.Columns, req connector.ScanRequest) ([]connector.Unit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s := schema.Schema; s.NumFields() != 1 || s.Field(0).Type.ID() != arrow.STRING && s.Field(0).Type.ID() != arrow.BINARY {
-		return nil, fmt.Errorf("a text source has one column of type VARCHAR, not %s", columnar.SchemaString(s))
+	if err := f.CheckColumns(schema.Schema); err != nil {
+		return nil, err
 	}
 	ranges, err := codec.Ranges(file, f.opts.Compression, f.opts.Encoding, req.SplitBytes, func([]byte) bool { return true })
 	if err != nil {

@@ -874,4 +874,13 @@ func (s *Shard) Touched() []uint32 {
 	return out
 }
 
+// CountTouched is the number of rows that Touched lists.
+func (s *Shard) CountTouched() int {
+	n := 0
+	for _, row := range s.touched {
+		n += int(s.flags.row(row)[0] & rowTouched)
+	}
+	return n
+}
+
 var errEviction = errors.New("bug: an eviction was not ranged over to its end")

@@ -288,6 +288,7 @@ func (r *dedupeReader) add(b arrow.RecordBatch) error {
 
 // program computes the keys, plain.
 func (r *dedupeReader) program(b arrow.RecordBatch) ([]arrow.Array, error) {
+	r.env.Begin(b)
 	keys, err := r.plan.program.EvalColumns(r.env, b)
 	if err != nil {
 		return nil, err

@@ -195,7 +195,7 @@ func (r *saveReader) merge(ctx context.Context) error {
 			return err
 		}
 	}
-	r.shared.plan.inst.updated.Add(int64(len(r.shard.Touched())))
+	r.shared.plan.inst.updated.Add(int64(r.shard.CountTouched()))
 	return nil
 }
 
@@ -236,6 +236,7 @@ func (r *saveReader) mergeStates(b arrow.RecordBatch) error {
 // mergeRows aggregates rows, where some aggregate is over distinct values.
 func (r *saveReader) mergeRows(b arrow.RecordBatch) error {
 	spec := r.shared.plan.spec
+	r.env.Begin(b)
 	in, err := spec.Evaluate(r.env, b)
 	if err != nil {
 		return err

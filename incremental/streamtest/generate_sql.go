@@ -227,10 +227,11 @@ func (q *genQuery) above(text string, n int) string {
 }
 
 // closed is the condition for the rows that a stream has given in the end: all but those
-// of the sentinel, and of aggregates those without a time.
+// of the sentinel, and of aggregates those without a time. What removes duplicates gives a
+// row at first sight.
 func (q *genQuery) closed() string {
 	switch {
-	case q.Kind == distinctOn:
+	case q.Kind == distinctOn || q.Kind == distinct && q.Stream == "":
 		return "true"
 	case q.Stream == "" && q.Window == "" && q.Watermark == "0 seconds":
 		return "ts IS NOT NULL" // the sentinel's own group is closed by it

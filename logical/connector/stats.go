@@ -17,6 +17,7 @@ type ScanStats struct {
 	MalformedFiles atomic.Int64
 	FilesPruned    atomic.Int64
 	GroupsPruned   atomic.Int64
+	PagesPruned    atomic.Int64
 	// Kept collects every bad record and damaged file that is left out; nil keeps
 	// none. It is set before the scan begins.
 	Kept *BadRecords

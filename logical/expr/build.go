@@ -61,7 +61,7 @@ func Types(list []Expr) []arrow.DataType {
 	return types
 }
 
-// CastTo casts e to dt, or returns e if it has that type.
+// CastTo casts e to dt, structs by the names of their fields, or returns e if it has that type.
 func CastTo(e Expr, dt arrow.DataType) Expr {
 	if arrow.TypeEqual(e.Type(), dt) {
 		return e

@@ -19,7 +19,7 @@ func Fold(env *function.Env, e Expr) Expr {
 		return foldCall(env, x)
 	case *Cast:
 		if l, ok := x.Input.(*Literal); ok {
-			d, err := function.Cast(env, columnar.ConstantDatum(retained(l.Value)), x.To, x.Try, 1, nil)
+			d, err := x.Compute(env, columnar.ConstantDatum(retained(l.Value)), 1, nil)
 			return literalOr(d, err, x)
 		}
 	}

@@ -97,19 +97,29 @@ var propagation = map[string]nulls{
 }
 
 // Cast converts to another type; Try gives null where a value cannot be converted,
-// otherwise that is an error.
+// otherwise that is an error. Structs that have the same fields in another order become
+// each other by name, or ByPosition, as they were written.
 type Cast struct {
-	Input Expr
-	To    arrow.DataType
-	Try   bool
-	Place Place
+	Input      Expr
+	To         arrow.DataType
+	Try        bool
+	ByPosition bool
+	Place      Place
+}
+
+// Compute casts d, see function.Cast.
+func (c *Cast) Compute(env *function.Env, d columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
+	if c.ByPosition {
+		return function.CastByPosition(env, d, c.To, c.Try, rows, active)
+	}
+	return function.Cast(env, d, c.To, c.Try, rows, active)
 }
 
 func (c *Cast) Type() arrow.DataType { return c.To }
 func (c *Cast) Nullable() bool       { return c.Try || c.Input.Nullable() }
 func (c *Cast) Children() []Expr     { return []Expr{c.Input} }
 func (c *Cast) WithChildren(children []Expr) Expr {
-	return &Cast{Input: children[0], To: c.To, Try: c.Try, Place: c.Place}
+	return &Cast{Input: children[0], To: c.To, Try: c.Try, ByPosition: c.ByPosition, Place: c.Place}
 }
 
 // LogicOp is AND or OR.
@@ -284,7 +294,7 @@ func sameNode(a, b Expr) bool {
 		return ok && x.Func.Name == y.Func.Name && arrow.TypeEqual(x.Type(), y.Type())
 	case *Cast:
 		y, ok := b.(*Cast)
-		return ok && x.Try == y.Try && arrow.TypeEqual(x.To, y.To)
+		return ok && x.Try == y.Try && x.ByPosition == y.ByPosition && arrow.TypeEqual(x.To, y.To)
 	case *Logic:
 		y, ok := b.(*Logic)
 		return ok && x.Op == y.Op

@@ -14,19 +14,18 @@ import (
 type rowFunction struct {
 	name     string // as Over has it
 	min, max int    // arguments
-	ordered  bool   // needs ORDER BY
 	nulls    bool   // takes IGNORE NULLS
 }
 
 var rowFunctions = map[string]rowFunction{
 	"row_number":   {name: "row_number"},
-	"rank":         {name: "rank", ordered: true},
-	"dense_rank":   {name: "dense_rank", ordered: true},
-	"percent_rank": {name: "percent_rank", ordered: true},
-	"cume_dist":    {name: "cume_dist", ordered: true},
-	"ntile":        {name: "ntile", min: 1, max: 1, ordered: true},
-	"lag":          {name: "lag", min: 1, max: 3, ordered: true, nulls: true},
-	"lead":         {name: "lead", min: 1, max: 3, ordered: true, nulls: true},
+	"rank":         {name: "rank"},
+	"dense_rank":   {name: "dense_rank"},
+	"percent_rank": {name: "percent_rank"},
+	"cume_dist":    {name: "cume_dist"},
+	"ntile":        {name: "ntile", min: 1, max: 1},
+	"lag":          {name: "lag", min: 1, max: 3, nulls: true},
+	"lead":         {name: "lead", min: 1, max: 3, nulls: true},
 	"first_value":  {name: "first_value", min: 1, max: 1, nulls: true},
 	"first":        {name: "first_value", min: 1, max: 1, nulls: true},
 	"last_value":   {name: "last_value", min: 1, max: 1, nulls: true},
@@ -72,8 +71,6 @@ func (o *Over) Check(name string, args int, ignoreNulls bool) error {
 		return overErrorf(-1, "", "%s takes no IGNORE NULLS", name)
 	case args < f.min || args > f.max:
 		return overErrorf(-1, "", "%s takes %s", name, f.takes())
-	case f.ordered && len(o.Order) == 0:
-		return overErrorf(-1, name+"(…) OVER (ORDER BY …)", "%s needs an ORDER BY in its window", name)
 	}
 	return nil
 }

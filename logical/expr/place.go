@@ -34,6 +34,16 @@ func (p Place) String() string {
 	return text
 }
 
+// Site is a number that tells two calls of one text apart, which each have a parenthesis:
+// what random functions of a query draw from beside each other. Blank space and
+// comments before the call change nothing.
+func (p Place) Site() uint64 {
+	if p.Source == nil {
+		return 0
+	}
+	return uint64(strings.Count(p.Source.Text[:min(p.Offset, len(p.Source.Text))], "("))
+}
+
 // SetPlace gives e, and what was made with it, the place p; what has one keeps it. It is
 // for whoever has just made e.
 func SetPlace(e Expr, p Place) {

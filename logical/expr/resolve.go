@@ -243,8 +243,8 @@ func NewCase(whens, thens []Expr, otherwise Expr) (Expr, error) {
 	return c, nil
 }
 
-// NewCast casts e to dt; try makes what cannot be cast null. Casts that never work
-// are refused.
+// NewCast casts e to dt, structs field by field in order; try makes what cannot be cast
+// null. Casts that never work are refused.
 func NewCast(e Expr, dt arrow.DataType, try bool) (Expr, error) {
 	if arrow.TypeEqual(e.Type(), dt) {
 		return e, nil
@@ -252,7 +252,7 @@ func NewCast(e Expr, dt arrow.DataType, try bool) (Expr, error) {
 	if !function.CanCast(e.Type(), dt) {
 		return nil, fmt.Errorf("cannot cast %s from %s to %s", e, columnar.TypeName(e.Type()), columnar.TypeName(dt))
 	}
-	return &Cast{Input: e, To: dt, Try: try}, nil
+	return &Cast{Input: e, To: dt, Try: try, ByPosition: columnar.MovesFields(e.Type(), dt)}, nil
 }
 
 // unifyTypes casts all to their common type.
@@ -261,7 +261,7 @@ func unifyTypes(where string, list []Expr) ([]Expr, error) {
 	for _, e := range list[1:] {
 		t, ok := columnar.Meet(common, e.Type())
 		if !ok {
-			return nil, fmt.Errorf("%s mixes %s and %s; cast one of them", where, columnar.TypeName(common), columnar.TypeName(e.Type()))
+			return nil, fmt.Errorf("%s mixes %s and %s; %s", where, columnar.TypeName(common), columnar.TypeName(e.Type()), columnar.CastAdvice(common, e.Type()))
 		}
 		common = t
 	}

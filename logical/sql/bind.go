@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
@@ -21,6 +24,9 @@ type idKey = expr.ID
 // maxExprSize bounds the nodes of one expression once what it uses by alias is
 // written out.
 const maxExprSize = 200_000
+
+// maxListSize bounds those of a select list.
+const maxListSize = 2 * maxExprSize
 
 // binder gives one statement its meaning.
 type binder struct {
@@ -266,6 +272,9 @@ func (b *binder) setOp(s *ast.SetOp, outer *env) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.meetTexts(s, []ast.QueryBody{s.L, s.R}, []*relation{left, right}); err != nil {
+		return nil, err
+	}
 	if s.ByName {
 		return nil, b.unsupported(s, s.Op+" BY NAME", "", "select the columns in the same order on both sides")
 	}
@@ -293,9 +302,10 @@ func (b *binder) union(s *ast.SetOp, outer *env) (*relation, error) {
 		left = l.L
 	}
 	terms = append(terms, left)
+	slices.Reverse(terms)
 	inputs := make([]*relation, len(terms))
-	for i := range terms {
-		r, err := b.operand(terms[len(terms)-1-i], outer)
+	for i, t := range terms {
+		r, err := b.operand(t, outer)
 		if err != nil {
 			return nil, err
 		}
@@ -305,6 +315,9 @@ func (b *binder) union(s *ast.SetOp, outer *env) (*relation, error) {
 		if err := b.alignByName(s, inputs); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.meetTexts(s, terms, inputs); err != nil {
+		return nil, err
 	}
 	nodes := make([]logical.Node, len(inputs))
 	for i, r := range inputs {
@@ -390,13 +403,18 @@ func (b *binder) values(v *ast.Values) (*relation, error) {
 		for i := range rows {
 			t, ok := columnar.Meet(common, rows[i][k].Type())
 			if !ok {
-				return nil, b.hinted(v.Rows[i].Items[k], "cast one of them", "column %d of VALUES is %s here and %s before",
+				return nil, b.hinted(v.Rows[i].Items[k], columnar.CastAdvice(common, rows[i][k].Type()), "column %d of VALUES is %s here and %s before",
 					k+1, columnar.TypeName(rows[i][k].Type()), columnar.TypeName(common))
 			}
 			common = t
 		}
 		nullable := false
 		for i := range rows {
+			if text, ok := ast.Unparen(v.Rows[i].Items[k]).(*ast.String); ok && common.ID() != arrow.STRING {
+				if _, err := b.textAs(text, common); err != nil {
+					return nil, b.hinted(text, "cast one of them", "column %d of VALUES is a text here and %s in another row", k+1, columnar.TypeName(common))
+				}
+			}
 			rows[i][k] = expr.CastTo(rows[i][k], common)
 			nullable = nullable || rows[i][k].Nullable()
 		}

@@ -48,6 +48,11 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 // all others.
 func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error) {
 	switch name {
+	case "isnull":
+		if len(n.Args) != 2 {
+			return nil, false, nil
+		}
+		err = e.b.unsupported(n, "isnull of two values", "", "coalesce(x, 0)")
 	case "window", "session_window":
 		x, err = e.windowCall(n)
 	case "window_time":
@@ -82,7 +87,7 @@ var elsewhere = map[string]string{
 	"hop_end": "window.end with GROUP BY window(ts, size, slide)",
 	"range":   "FROM range(n) for rows, sequence(0, n - 1) for an array", "getdate": "current_timestamp", "sysdate": "current_timestamp",
 	"isnumeric": "try_cast(x AS DOUBLE) IS NOT NULL", "convert": "CAST(x AS type)", "safe_cast": "TRY_CAST(x AS type)",
-	"charindex": "position(part IN text)",
+	"charindex": "position(part IN text)", "top": "LIMIT n at the end of the query, behind ORDER BY",
 	"to_number": "CAST(x AS DECIMAL(p, s))", "datename": "strftime(ts, '%B')", "eomonth": "last_day(d)", "safe_divide": "try_divide(a, b)",
 	"str_to_date": "strptime(x, format)", "logical_and": "bool_and(x)",
 	"logical_or": "bool_or(x)", "generate_array": "sequence(start, stop)", "regexp_contains": "regexp_matches(text, pattern)",

@@ -648,6 +648,9 @@ func (e *env) in(n *ast.In) (expr.Expr, error) {
 }
 
 func (e *env) like(n *ast.Like) (expr.Expr, error) {
+	if n.Pattern == nil {
+		return e.likeList(n)
+	}
 	syntax := []ast.Expr{n.X, n.Pattern}
 	if n.Escape != nil {
 		syntax = append(syntax, n.Escape)
@@ -661,6 +664,35 @@ func (e *env) like(n *ast.Like) (expr.Expr, error) {
 		return x, err
 	}
 	return e.call(n, "not", x)
+}
+
+// likeList is x LIKE ANY (a, b), which is x LIKE a OR x LIKE b; of ALL, AND. NOT is of each.
+func (e *env) likeList(n *ast.Like) (expr.Expr, error) {
+	x, err := e.bind(n.X)
+	if err != nil {
+		return nil, err
+	}
+	logic := &expr.Logic{Op: expr.Or}
+	if n.All {
+		logic.Op = expr.And
+	}
+	for _, pattern := range n.Patterns {
+		one, err := e.bind(pattern)
+		if err == nil {
+			one, err = e.call(pattern, strings.ReplaceAll(lower(n.Op), " ", "_"), x, one)
+		}
+		if err == nil && n.Not {
+			one, err = e.call(n, "not", one)
+		}
+		if err != nil {
+			return nil, err
+		}
+		logic.Args = append(logic.Args, one)
+	}
+	if len(logic.Args) == 1 {
+		return logic.Args[0], nil
+	}
+	return logic, e.b.checkSize(n, logic)
 }
 
 func (e *env) caseExpr(n *ast.Case) (expr.Expr, error) {

@@ -387,7 +387,9 @@ func (b *binder) dataType(t *ast.Type) (arrow.DataType, error) {
 		}
 		slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
 		hint := ""
-		if n := nearest(t.Name, names); n != "" {
+		if known, ok := foreignTypes[t.Name]; ok {
+			hint = "use " + known
+		} else if n := nearest(t.Name, names); n != "" {
 			hint = "did you mean " + strings.ToUpper(n) + "?"
 		}
 		return nil, b.hinted(t, hint, "there is no type %s", strings.ToUpper(t.Name))

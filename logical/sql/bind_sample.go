@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
 
@@ -41,6 +42,7 @@ func (b *binder) samplePercent(n *ast.Sample, r *relation, text string) (*relati
 	if err != nil {
 		return nil, err
 	}
+	expr.SetPlace(random, expr.Place{Source: b.source(), Offset: n.Pos()})
 	kept, err := e.call(n, "<", random, mustLiteral(percent/100))
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type selection struct {
 	from  *relation
 	node  logical.Node // FROM, then WHERE, then what window(…) and subqueries add
 	items []*item
+	size  int // of those that are bound
 	// window is the window(…) or session_window(…) of the query, nil if none.
 	window *windowUse
 	// volatile are select items like random() that another item uses by alias; they
@@ -237,11 +238,23 @@ func (sel *selection) item(i int) (expr.Expr, error) {
 		it.x, it.err = e.bind(it.syntax)
 		it.state = bound
 		if it.err == nil {
-			it.err = sel.b.checkSize(it.syntax, it.x)
+			it.err = sel.checkSize(it)
 			it.window = e.windowOf(it.syntax, it.x)
 		}
 	}
 	return it.x, it.err
+}
+
+// checkSize refuses an item that is too large, or makes the list so: a AS b, b + 1 AS c, … grows
+// with the square of its length.
+func (sel *selection) checkSize(it *item) error {
+	if err := sel.b.checkSize(it.syntax, it.x); err != nil {
+		return err
+	}
+	if sel.size += sel.b.size(it.x); sel.size > maxListSize {
+		return sel.b.hinted(it.syntax, "compute a part of it in a subquery in FROM", "the select list has more than %d parts once aliases are written out", maxListSize)
+	}
+	return nil
 }
 
 // aliasOf finds the item before upto that has the name as its alias. An exact match

@@ -295,7 +295,11 @@ func TestExpressionsDoNotExplode(t *testing.T) {
 	}
 	between := "SELECT ok" + strings.Repeat(" BETWEEN FALSE AND TRUE", 60)
 	nested := "SELECT " + strings.Repeat("CASE ", 60) + "a" + strings.Repeat(" WHEN 1 THEN 1 WHEN 2 THEN 2 END", 60)
-	for _, src := range []string{b.String(), between, nested} {
+	chained := "SELECT a AS x0"
+	for i := range 1000 {
+		chained += fmt.Sprintf(", x%d + 1 AS x%d", i, i+1)
+	}
+	for _, src := range []string{b.String(), between, nested, chained} {
 		_, err := testPlanner(t).Query(t.Context(), src+" FROM t")
 		if err == nil || !strings.Contains(err.Error(), "parts") {
 			t.Fatalf("error %v", err)

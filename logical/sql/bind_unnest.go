@@ -172,7 +172,12 @@ func (b *binder) joinGenerator(n *ast.Join, left *relation, f *ast.TableFunc, ou
 	}
 	inner := n.Kind == ast.InnerJoin || n.Kind == ast.CrossJoin
 	if n.Natural || n.Asof || len(n.Using) > 0 || !inner && (n.Kind != ast.LeftJoin || !isTrue) {
-		return nil, b.unsupported(f, "this kind of join with "+lower(f.Name.Text), "its rows are made of the rows before it", "use CROSS JOIN, or LEFT JOIN … ON TRUE")
+		name := upper(f.Name.Text)
+		hint := "use CROSS JOIN, or LEFT JOIN … ON TRUE"
+		if n.Kind == ast.LeftJoin && n.On != nil && !n.Asof {
+			hint = "LEFT JOIN LATERAL (SELECT * FROM " + name + "(…) AS u (x) WHERE condition) AS u ON TRUE"
+		}
+		return nil, b.unsupported(f, "this kind of join with "+lower(name), "its rows are made of the rows before it", hint)
 	}
 	r, err := b.lateral(left, f, n.Kind == ast.LeftJoin, outer)
 	if err != nil || isTrue {

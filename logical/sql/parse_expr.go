@@ -113,6 +113,9 @@ func (p *parser) refuseOperator(t token) {
 	case "->>":
 		p.failWith(`the operator "->>" is not supported`, "use get_json_object(text, path)")
 	case "!", "~", "@", "#", "$", "?":
+		if p.refuseMatch() {
+			return
+		}
 		p.failWith("unexpected "+quote(t.text)+" after an expression", "")
 	}
 }
@@ -237,13 +240,26 @@ func (p *parser) likePredicate(from int, left ast.Expr, op string, not bool) ast
 		op = "RLIKE"
 	}
 	if p.isWord("ANY", "ALL", "SOME") && p.ahead(1).isSymbol("(") {
-		p.failWith(op+" "+p.tok().text+" (…) is not supported", "write x LIKE a OR x LIKE b")
+		return p.likeList(from, &ast.Like{X: left, Op: op, Not: not, All: p.isWord("ALL")})
 	}
 	like := &ast.Like{X: left, Op: op, Not: not, Pattern: p.exprAbove(bindCompare)}
 	if p.isWord("ESCAPE") && p.startsOperand(1) {
 		p.advance()
 		like.Escape = p.exprAbove(bindCompare)
 	}
+	like.Span = p.span(from)
+	return like
+}
+
+// likeList reads the patterns of LIKE ANY (…).
+func (p *parser) likeList(from int, like *ast.Like) ast.Expr {
+	if p.atParenQuery(p.i + 1) {
+		p.failWith(like.Op+" "+p.tok().text+" of a query is not supported", "write the patterns out, or EXISTS (SELECT … WHERE x LIKE pattern)")
+	}
+	p.advance()
+	p.expect("(")
+	like.Patterns = p.exprs()
+	p.closeList()
 	like.Span = p.span(from)
 	return like
 }
@@ -305,7 +321,7 @@ func (p *parser) postfix(from int, x ast.Expr) ast.Expr {
 			p.advance()
 			index := p.expr()
 			if p.isSymbol(":") {
-				p.failWith("slices a[i:j] are not supported", "use slice(a, start, length)")
+				p.failSlice()
 			}
 			p.expect("]")
 			x = &ast.Index{Span: p.span(from), X: x, I: index}
@@ -351,7 +367,11 @@ func (p *parser) primary() ast.Expr {
 			}
 			p.failWith("* is a list of columns, not a value", "it stands alone in SELECT *, or as count(*)")
 		case "?", "$", "@":
-			p.failWith("parameters are not supported", "write the value into the text")
+			p.failParameter()
+		case ":":
+			if p.refuseColon(t) {
+				break
+			}
 		case "^", "->", "->>":
 			p.refuseOperator(t)
 		}
@@ -479,6 +499,7 @@ func (p *parser) primaryWord() ast.Expr {
 			return p.mapLiteral()
 		}
 	}
+	p.refuseTypedLiteral()
 	if next.kind == tokenString {
 		return p.typedString()
 	}

@@ -178,6 +178,9 @@ func (p *parser) failTable() {
 		return
 	}
 	hint := p.guess(nil)
+	if p.isSymbol("[") {
+		hint = `a name stands without brackets, or between "…"`
+	}
 	if t := p.tok(); t.kind == tokenWord && hint == "" {
 		hint = `a table of this name is written in quotes: "` + p.src[t.span.From:t.span.To] + `"`
 	}
@@ -246,7 +249,7 @@ func (p *parser) tableFunc(from int, name token, lateral, withAlias bool) *ast.T
 // tableAlias reads [AS] name [(columns)].
 func (p *parser) tableAlias(wanted bool) *ast.Alias {
 	from := p.from()
-	if !wanted || !p.isWord("AS") && !p.atBareAlias() {
+	if !wanted || !p.isWord("AS") && !p.atBareAlias() || p.atVersion() {
 		return nil
 	}
 	p.acceptWords("AS")

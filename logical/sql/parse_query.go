@@ -151,6 +151,7 @@ func (p *parser) selectBody() *ast.Select {
 	} else if p.isWord("ALL") && p.startsSelectItem(1) {
 		p.advance()
 	}
+	p.refuseTop()
 	s.Items = append(s.Items, p.selectItem())
 	for p.accept(",") {
 		s.Items = append(s.Items, p.selectItem())
@@ -210,6 +211,7 @@ func (p *parser) lateClause() {
 				"the order is SELECT, FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT; conditions are joined with AND")
 		}
 	}
+	p.refuseForeignTail()
 }
 
 func (p *parser) selectItem() *ast.SelectItem {

@@ -78,6 +78,12 @@ func (p *parser) atUnknownTail() bool {
 // refuseTail explains it.
 func (p *parser) refuseTail() {
 	switch {
+	case p.atVersion():
+		p.failWith("AS OF is not supported", asOfHint)
+	case p.atForeignTail():
+		p.refuseForeignTail()
+	case p.isWord("WITH") && p.ahead(1).isSymbol("(") && p.ahead(2).isWord(lockHints...):
+		p.failWith("WITH ("+p.ahead(2).text+") is not supported", "leave it out: nothing is locked")
 	case p.isWord("USING") && p.nextWord("SAMPLE"):
 		p.failWith("USING SAMPLE is not supported", "TABLESAMPLE (10 PERCENT) stands behind the table")
 	case p.isWord("PIVOT") && p.atUnknownTail():

@@ -40,6 +40,7 @@ func (p *parser) failStatement() {
 		p.failWith(t.text+" is not a statement here: tables are files that others write",
 			"statements are CREATE STREAM, TABLE, VIEW and SINK, INSERT INTO, SELECT, SET, EXPLAIN, DESCRIBE and SHOW TABLES")
 	}
+	p.refuseForeignStatement()
 	p.fail("a statement (SELECT, WITH, VALUES, CREATE, INSERT INTO, SET, EXPLAIN, DESCRIBE or SHOW)")
 	if w := nearest(t.text, statementWords); t.kind == tokenWord && w != "" {
 		p.err.Hint = "did you mean " + w + "?"

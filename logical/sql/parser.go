@@ -384,6 +384,10 @@ func (p *parser) atBareAlias() bool {
 	}
 	next := p.ahead(1)
 	switch t.text {
+	case "EMIT", "DISTRIBUTE", "CLUSTER", "SORT", "FOR":
+		return !p.atForeignTail()
+	case "TIMESTAMP", "VERSION":
+		return !p.atVersion()
 	case "LATERAL":
 		return !next.isWord("VIEW")
 	case "ASOF":

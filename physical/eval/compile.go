@@ -51,6 +51,8 @@ type node struct {
 	nullSafe bool // the kernel sees nulls itself
 	fails    bool // its own kernel may fail for some values
 	volatile bool // its own kernel is volatile
+	written  bool // of a volatile call: it has a place, and site is its number
+	site     uint64
 	fallible bool // it or an argument may fail
 	// dictionary is the position of the one column it reads, if it can be computed on
 	// that column's dictionary instead; -1 otherwise.
@@ -71,7 +73,7 @@ type Program struct {
 // Compile binds expressions over the columns of in, by position. Every expression is
 // resolved; a *expr.Column or an aggregate in one is a bug of the caller's.
 func Compile(in *arrow.Schema, exprs ...expr.Expr) (*Program, error) {
-	c := &compiler{p: &Program{in: in}, known: map[string]int{}}
+	c := &compiler{p: &Program{in: in}, known: map[string]int{}, drawn: map[expr.Place]int{}}
 	for _, e := range exprs {
 		i, err := c.compile(e)
 		if err != nil {
@@ -132,6 +134,9 @@ func IsFallible(e expr.Expr) bool {
 type compiler struct {
 	p     *Program
 	known map[string]int // by canonical text: equal nodes are one
+	// drawn are the volatile calls by where they are written: what is written once is
+	// computed once, as x in x BETWEEN a AND b, which is there twice.
+	drawn map[expr.Place]int
 }
 
 // add appends n, or returns the number of an equal node. A node with a volatile
@@ -207,7 +212,7 @@ func (c *compiler) compile(e expr.Expr) (int, error) {
 			return args[0], nil
 		}
 		n := node{op: opCast, expr: e, dt: x.To, args: args, fails: !x.Try && castMayFail(x.Input.Type(), x.To)}
-		return c.add(fmt.Sprintf("cast %v %s %v", x.Try, x.To, args), n), nil
+		return c.add(fmt.Sprintf("cast %v %v %s %v", x.Try, x.ByPosition, x.To, args), n), nil
 	case *expr.Logic:
 		args, err := c.all(x.Args...)
 		if err != nil {
@@ -251,6 +256,20 @@ func (c *compiler) ref(r *expr.Ref) (int, error) {
 }
 
 func (c *compiler) call(x *expr.Call) (int, error) {
+	if x.Signature.Overload.Volatility != function.Volatile || x.Place.Source == nil {
+		return c.addCall(x)
+	}
+	if i, ok := c.drawn[x.Place]; ok {
+		return i, nil
+	}
+	i, err := c.addCall(x)
+	if err == nil {
+		c.drawn[x.Place] = i
+	}
+	return i, err
+}
+
+func (c *compiler) addCall(x *expr.Call) (int, error) {
 	args, err := c.all(x.Args...)
 	if err != nil {
 		return 0, err
@@ -259,6 +278,9 @@ func (c *compiler) call(x *expr.Call) (int, error) {
 	n := node{
 		op: opCall, expr: x, dt: x.Signature.Result, args: args,
 		nullSafe: o.NullSafe, fails: o.Fallible, volatile: o.Volatility == function.Volatile,
+	}
+	if n.volatile && x.Place.Source != nil {
+		n.written, n.site = true, x.Place.Site()
 	}
 	constants := make([]arrow.Array, len(args))
 	for i, a := range x.Args {

@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -365,6 +366,46 @@ func TestVolatile(t *testing.T) {
 	}
 	if len(seen) != 12 {
 		t.Errorf("%d different values of 12", len(seen))
+	}
+}
+
+// TestVolatilePlaces has calls of one text draw each for itself, but a call that is there
+// twice, as the operand of BETWEEN, once.
+func TestVolatilePlaces(t *testing.T) {
+	t.Parallel()
+	mem := columnartest.Mem(t)
+	b := columnartest.Batch(t, mem, "a:bigint\n1\n2\n3\n")
+	text := &expr.Source{Text: "random() BETWEEN random() AND 1"}
+	at := func(offset int) expr.Expr {
+		e := bind(t, b.Schema(), expr.Func("random"))
+		expr.SetPlace(e, expr.Place{Source: text, Offset: offset})
+		return e
+	}
+	values := func(e ...expr.Expr) (all [][]float64) {
+		p, err := eval.Compile(b.Schema(), e...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := p.EvalColumns(&eval.Env{Mem: mem, Seed: 1}, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range out {
+			all = append(all, slices.Clone(a.(*array.Float64).Float64Values()))
+			a.Release()
+		}
+		return all
+	}
+	first := strings.LastIndex(text.Text, "random")
+	v := values(at(0), at(first), at(0))
+	if !slices.Equal(v[0], v[2]) {
+		t.Errorf("one call gives %v and %v", v[0], v[2])
+	}
+	if slices.Equal(v[0], v[1]) {
+		t.Errorf("two calls give %v", v[0])
+	}
+	if other := values(at(first)); !slices.Equal(other[0], v[1]) {
+		t.Errorf("a call gives %v beside another and %v alone", v[1], other[0])
 	}
 }
 

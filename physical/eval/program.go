@@ -263,11 +263,14 @@ func (f *frame) apply(i int, n *node, set *rowSet) (columnar.Datum, error) {
 func (f *frame) run(i int, n *node, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
 	f.call.Expr = n.expr
 	if n.op == opCast {
-		c := n.expr.(*expr.Cast)
-		return function.Cast(&f.call, args[0], n.dt, c.Try, rows, active)
+		return n.expr.(*expr.Cast).Compute(&f.call, args[0], rows, active)
 	}
 	if n.volatile {
-		f.call.Salt = Mix(f.env.Salt, uint64(i))
+		site := uint64(i)
+		if n.written {
+			site = n.site
+		}
+		f.call.Salt = function.Mix(f.env.Salt, site)
 		defer func() { f.call.Salt = f.env.Salt }()
 	}
 	return n.kernel(&f.call, args, rows, active)

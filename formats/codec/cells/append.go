@@ -78,10 +78,11 @@ func (r *Rules) ungrouped(text []byte) []byte {
 }
 
 func appendIntegers[T int8 | int16 | int32 | int64](c *Column, out []T, buf []byte, cells []Cell) {
+	inferred := c.rules.Inferred
 	for i, cell := range cells {
 		s, e := cell.Span()
 		if cell&c.strict == 0 {
-			if v, ok := integer(buf, s, e); ok && int64(T(v)) == v {
+			if v, ok := integer(buf, s, e); ok && int64(T(v)) == v && !(inferred && buf[s] <= '0' && hasLeadingZero(buf, s, e)) {
 				out[i] = T(v)
 				continue
 			}
@@ -98,7 +99,7 @@ func appendIntegers[T int8 | int16 | int32 | int64](c *Column, out []T, buf []by
 				v, ok = wholeNumber(text)
 			}
 			out[i] = T(v)
-			if !ok || int64(T(v)) != v {
+			if !ok || int64(T(v)) != v || inferred && hasLeadingZero(text, 0, len(text)) {
 				c.setBad(i)
 			}
 		default:
@@ -122,6 +123,7 @@ func wholeNumber(text []byte) (int64, bool) {
 }
 
 func (c *Column) appendFloats(out []float64, buf []byte, cells []Cell) {
+	inferred := c.rules.Inferred
 	for i, cell := range cells {
 		s, e := cell.Span()
 		if cell&c.strict == 0 {
@@ -129,7 +131,7 @@ func (c *Column) appendFloats(out []float64, buf []byte, cells []Cell) {
 			if !ok {
 				v, ok = float(buf, s, e)
 			}
-			if ok {
+			if ok && !(inferred && (buf[s] <= '0' || e-s > 18) && isTextAsNumber(buf, s, e)) {
 				out[i] = v
 				continue
 			}
@@ -151,7 +153,7 @@ func (c *Column) slowFloat(buf []byte, cell Cell, i, bits int) float64 {
 			return v
 		}
 		if !c.rules.JSON || cell&quoted == 0 {
-			if _, ok := float(text, 0, len(text)); ok {
+			if _, ok := float(text, 0, len(text)); ok && !(c.rules.Inferred && isTextAsNumber(text, 0, len(text))) {
 				if v, ok := slowFloat(text, bits); ok {
 					return v
 				}
@@ -170,7 +172,7 @@ func (c *Column) appendTimestamps(out []int64, buf []byte, cells []Cell) {
 	for i, cell := range cells {
 		s, e := cell.Span()
 		if cell&fast == 0 && e > s && (!c.rules.JSON || cell&quoted != 0) {
-			if v, ok := c.timestamp(buf, s, e); ok {
+			if v, ok := c.timestamp(buf, s, e); ok && (!c.rules.Inferred || hasISODate(buf[s:e])) {
 				out[i] = v
 				continue
 			}
@@ -186,6 +188,7 @@ func (c *Column) appendTimestamps(out []int64, buf []byte, cells []Cell) {
 				out[i], ok = c.rules.Timestamp.Parse(text, c.rules.Location)
 			} else {
 				out[i], ok = columnar.ParseTimestamp(text, c.rules.Location)
+				ok = ok && (!c.rules.Inferred || hasISODate(text))
 			}
 		} else {
 			ok = false
@@ -218,6 +221,7 @@ func (c *Column) appendDates(out []int32, buf []byte, cells []Cell) {
 				out[i] = int32(columnar.FloorDiv(us, columnar.MicrosPerDay))
 			} else {
 				out[i], ok = columnar.ParseDay(text)
+				ok = ok && (!c.rules.Inferred || hasISODate(text))
 			}
 		} else {
 			ok = false
@@ -255,6 +259,7 @@ func (c *Column) appendBooleans(buf []byte, cells []Cell) {
 			v = equalFold(text, "true")
 			if !v && !equalFold(text, "false") {
 				v, ok = columnar.ParseBool(text)
+				ok = ok && !c.rules.Inferred
 			}
 		}
 		if !ok {

@@ -60,6 +60,9 @@ type Rules struct {
 	EmptyIsNull bool
 	// Thousands may stand between groups of three digits of a number; 0: nothing may.
 	Thousands byte
+	// Inferred: what would have made a column another one when its type was inferred, such
+	// as 00123 of BIGINT, is no value of it. Otherwise what can be read as its type is.
+	Inferred bool
 	// Location is the clock of timestamps without a zone; nil is UTC.
 	Location *time.Location
 	// Timestamp and Date replace ISO 8601; nil keeps it.

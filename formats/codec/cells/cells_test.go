@@ -232,7 +232,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %v", c.pattern, err)
 			continue
 		}
-		if got := string(p.Append(nil, at.UnixMicro(), nil)); got != c.text {
+		if got, _ := p.Append(nil, at.UnixMicro(), nil); string(got) != c.text {
 			t.Errorf("%s writes %q, want %q", c.pattern, got, c.text)
 		}
 		if us, ok := p.Parse([]byte(c.text), nil); !ok || us != at.UnixMicro() {
@@ -253,6 +253,28 @@ func TestPatterns(t *testing.T) {
 	for _, text := range []string{"2024-02-30T00:00:00", "2024-03-05T24:00:00", "2024-03-05T17:04:09x", "", "2024-03-05"} {
 		if _, ok := p.Parse([]byte(text), nil); ok {
 			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+// A year that four digits do not hold is not written.
+func TestPatternYears(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern string
+		year    int
+		ok      bool
+	}{
+		{"yyyy", 1, true}, {"yyyy", 9999, true}, {"yyyy", 0, false}, {"yyyy", 10000, false}, {"%Y", -1, false},
+		{"dd.MM.yy", -1, false}, {"HH:mm[ yyyy]", 10000, false}, {"%s", 10000, true}, {"HH:mm", -5, true},
+	} {
+		p, err := ParsePattern(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Date(c.year, 6, 1, 0, 0, 0, 0, time.UTC)
+		if text, err := p.Append(nil, at.UnixMicro(), nil); err == nil != c.ok {
+			t.Errorf("%s writes the year %d as %q, %v", c.pattern, c.year, text, err)
 		}
 	}
 }

@@ -189,8 +189,9 @@ func (c *Column) reserveText(n int) {
 // maxTextHint bounds what one batch of long texts makes the next reserve.
 const maxTextHint = 4 << 20
 
-// Finish gives the rows so far as an array and leaves the column empty.
-func (c *Column) Finish() arrow.Array {
+// View is the rows so far as an array, which is good until the column is used again. The
+// caller releases it.
+func (c *Column) View() arrow.Array {
 	c.reserve(0)
 	var buffers []*memory.Buffer
 	if c.offsets != nil {
@@ -204,10 +205,16 @@ func (c *Column) Finish() arrow.Array {
 	}
 	data := array.NewData(c.dt, c.n, buffers, nil, c.nulls, 0)
 	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+// Finish gives the rows so far as an array and leaves the column empty.
+func (c *Column) Finish() arrow.Array {
+	a := c.View()
 	c.rowsHint = c.n
 	c.textHint = min(c.used+c.used/16+Pad, maxTextHint)
 	c.Release()
-	return array.MakeFromData(data)
+	return a
 }
 
 // Release gives up the rows so far and leaves the column empty.
@@ -239,6 +246,8 @@ func (r *Rules) Misfit(buf []byte, cell Cell, dt arrow.DataType) string {
 	switch {
 	case !ok:
 		return fmt.Sprintf(`"%s%s" holds half of a surrogate pair, which is no character`, text, more)
+	case r.Inferred && dt.ID() != arrow.STRING && hasLeadingZero(text, 0, len(text)) && !hasISODate(text):
+		return fmt.Sprintf("%q%s has a leading zero, which makes it text; declare the column %s to read it as that", text, more, columnar.TypeName(dt))
 	case dt.ID() == arrow.STRING:
 		return fmt.Sprintf("%q%s is not valid UTF-8; set encoding, or declare the column BINARY", text, more)
 	case r.JSON && !cell.IsQuoted() && dt.ID() == arrow.TIMESTAMP && text[0] <= '9':

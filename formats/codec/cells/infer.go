@@ -45,12 +45,12 @@ func (r *Rules) Classify(text []byte) Kind {
 }
 
 func classifyNumber(t []byte) Kind {
+	if hasLeadingZero(t, 0, len(t)) {
+		return Text
+	}
 	digits := t
 	if t[0] == '-' || t[0] == '+' {
 		digits = t[1:]
-	}
-	if len(digits) > 1 && digits[0] == '0' && digits[1]-'0' <= 9 {
-		return Text
 	}
 	whole := len(digits) > 0
 	for _, c := range digits {
@@ -68,6 +68,23 @@ func classifyNumber(t []byte) Kind {
 	return Text
 }
 
+// hasLeadingZero says whether the number buf[s:e] begins with a zero that another digit
+// follows.
+func hasLeadingZero(buf []byte, s, e int) bool {
+	if s < e && (buf[s] == '-' || buf[s] == '+') {
+		s++
+	}
+	return e-s > 1 && buf[s] == '0' && buf[s+1]-'0' <= 9
+}
+
+// isTextAsNumber says whether the number buf[s:e] is Text to classifyNumber.
+func isTextAsNumber(buf []byte, s, e int) bool {
+	return hasLeadingZero(buf, s, e) || e-s > 18 && classifyNumber(buf[s:e]) == Text // shorter ones have 64 bits
+}
+
+// hasISODate says whether t may begin with YYYY-MM-DD.
+func hasISODate(t []byte) bool { return len(t) >= 10 && t[4] == '-' && t[7] == '-' }
+
 // classifyTime recognises a date and a timestamp: by the formats the user set, else
 // ISO 8601 with a date of ten characters.
 func (r *Rules) classifyTime(t []byte) Kind {
@@ -81,7 +98,7 @@ func (r *Rules) classifyTime(t []byte) Kind {
 			return Timestamp
 		}
 	}
-	if len(t) < 10 || t[4] != '-' || t[7] != '-' {
+	if !hasISODate(t) {
 		return Text
 	}
 	if len(t) == 10 {

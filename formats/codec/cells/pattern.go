@@ -2,6 +2,7 @@ package cells
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -544,12 +545,24 @@ func parseName(b []byte, names []string, which *int64) ([]byte, bool) {
 	return b, false
 }
 
-// Append writes an instant on the clock of loc. Optional parts are written.
-func (p *Pattern) Append(dst []byte, us int64, loc *time.Location) []byte {
+// Append writes an instant on the clock of loc. Optional parts are written. A year that
+// could not be read back is an error.
+func (p *Pattern) Append(dst []byte, us int64, loc *time.Location) ([]byte, error) {
 	if loc == nil {
 		loc = time.UTC
 	}
-	return appendItems(dst, p.items, us, time.UnixMicro(us).In(loc))
+	t := time.UnixMicro(us).In(loc)
+	if y := t.Year(); (y < 1 || y > 9999) && holdsYear(p.items) {
+		return dst, fmt.Errorf("the format %q writes the years 1 to 9999, not %d; write without a format, which takes any year", p.String(), y)
+	}
+	return appendItems(dst, p.items, us, t), nil
+}
+
+// holdsYear says whether a year is written.
+func holdsYear(items []item) bool {
+	return slices.ContainsFunc(items, func(it item) bool {
+		return it.kind == year || it.kind == year2 || it.kind == yearPosix || it.kind == optional && holdsYear(it.inner)
+	})
 }
 
 func appendItems(dst []byte, items []item, us int64, t time.Time) []byte {

@@ -141,13 +141,16 @@ type Quantified struct {
 	OpPos int // offset of the operator
 }
 
-// Like is X [NOT] LIKE, ILIKE, RLIKE or SIMILAR TO Pattern [ESCAPE Escape].
+// Like is X [NOT] LIKE, ILIKE, RLIKE or SIMILAR TO Pattern [ESCAPE Escape], or ANY (Patterns),
+// or ALL, where Pattern is nil.
 type Like struct {
 	Span
 	X, Pattern Expr
 	Not        bool
 	Op         string // LIKE, ILIKE, RLIKE or SIMILAR TO
 	Escape     Expr   // nil if none
+	All        bool
+	Patterns   []Expr
 }
 
 // Exists is EXISTS (Query).

@@ -185,7 +185,14 @@ func btoi(b bool) int {
 }
 
 func (n *Like) print(p *printer) {
-	p.put(n.X, not(n.Not), " ", n.Op, " ", n.Pattern)
+	p.put(n.X, not(n.Not), " ", n.Op, " ")
+	if n.Pattern == nil {
+		p.put([...]string{"ANY (", "ALL ("}[btoi(n.All)])
+		list(p, n.Patterns)
+		p.put(")")
+		return
+	}
+	p.put(n.Pattern)
 	if n.Escape != nil {
 		p.put(" ESCAPE ", n.Escape)
 	}

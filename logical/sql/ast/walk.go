@@ -122,7 +122,8 @@ func (n *Quantified) children(visit func(Node)) {
 
 func (n *Like) children(visit func(Node)) {
 	visit(n.X)
-	visit(n.Pattern)
+	maybe(n.Pattern, visit)
+	each(n.Patterns, visit)
 	maybe(n.Escape, visit)
 }
 

@@ -39,3 +39,5 @@ SELECT TRY_CAST(s AS INTEGER) FROM t;
 -- duckdb: SELECT length('日本語'), octet_length(encode('日本語'));
 SELECT length('日本語'), octet_length('日本語'::BYTEA);
 SELECT translate('hello', 'el', 'ip');
+-- duckdb: SELECT s LIKE 'a%' OR s LIKE '%b%', s LIKE 'a%' AND s LIKE '%b%', s NOT LIKE 'a%' OR s NOT LIKE '%b%', s NOT ILIKE 'a%' AND s NOT ILIKE NULL FROM t;
+SELECT s LIKE ANY ('a%', '%b%'), s LIKE ALL ('a%', '%b%'), s NOT LIKE ANY ('a%', '%b%'), s NOT ILIKE ALL ('a%', NULL) FROM t;

@@ -61,3 +61,5 @@ SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) AS s FROM t ORDER BY s DESC
 SELECT t.id, u.k, row_number() OVER (PARTITION BY u.k ORDER BY t.id) FROM t JOIN u ON t.k = u.k QUALIFY row_number() OVER (PARTITION BY u.k ORDER BY t.id) = 1;
 SELECT count(*) OVER () FROM e;
 SELECT id, first_value(id) OVER (PARTITION BY k ORDER BY id DESC) FROM t;
+SELECT k, rank() OVER (PARTITION BY k), dense_rank() OVER (), percent_rank() OVER (PARTITION BY k), cume_dist() OVER () FROM t;
+SELECT id, row_number() OVER (), ntile(3) OVER (), lag(id) OVER (), lead(id, 2) OVER () FROM (SELECT id FROM t ORDER BY id);
