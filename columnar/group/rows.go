@@ -195,24 +195,36 @@ func (p *Prober) Next(probe, build []uint32) int {
 	if p.t.unique && p.done == 0 {
 		return p.nextUnique(probe, build)
 	}
+	return p.next(probe, build, false)
+}
+
+// NextOuter is Next that gives a probe row without a pair, too, in its place: with
+// NotFound for the build row.
+func (p *Prober) NextOuter(probe, build []uint32) int { return p.next(probe, build, true) }
+
+func (p *Prober) next(probe, build []uint32, outer bool) int {
 	n := 0
-	for p.row < len(p.ids) && n < len(probe) {
+	from, rows := p.t.from, p.t.rows
+	for ; p.row < len(p.ids) && n < len(probe); p.row++ {
 		id := p.ids[p.row]
-		if id == NotFound {
-			p.row++
+		if id == NotFound || from[id] == from[id+1] {
+			if outer {
+				probe[n], build[n] = uint32(p.row), NotFound
+				n++
+			}
 			continue
 		}
-		rows := p.t.rows[p.t.from[id]+p.done : p.t.from[id+1]]
-		k := min(len(rows), len(probe)-n)
-		for i, r := range rows[:k] {
+		of := rows[from[id]+p.done : from[id+1]]
+		k := min(len(of), len(probe)-n)
+		for i, r := range of[:k] {
 			probe[n+i], build[n+i] = uint32(p.row), r
 		}
 		n += k
-		if k < len(rows) {
+		if k < len(of) {
 			p.done += uint32(k)
 			break
 		}
-		p.row, p.done = p.row+1, 0
+		p.done = 0
 	}
 	return n
 }
@@ -228,33 +240,6 @@ func (p *Prober) nextUnique(probe, build []uint32) int {
 		}
 		probe[n], build[n] = uint32(p.row), rows[from[id]]
 		n++
-	}
-	return n
-}
-
-// NextOuter is Next that gives a probe row without a pair, too, in its place: with
-// NotFound for the build row.
-func (p *Prober) NextOuter(probe, build []uint32) int {
-	n := 0
-	from, rows := p.t.from, p.t.rows
-	for ; p.row < len(p.ids) && n < len(probe); p.row++ {
-		id := p.ids[p.row]
-		if id == NotFound || from[id] == from[id+1] {
-			probe[n], build[n] = uint32(p.row), NotFound
-			n++
-			continue
-		}
-		of := rows[from[id]+p.done : from[id+1]]
-		k := min(len(of), len(probe)-n)
-		for i, r := range of[:k] {
-			probe[n+i], build[n+i] = uint32(p.row), r
-		}
-		n += k
-		if k < len(of) {
-			p.done += uint32(k)
-			break
-		}
-		p.done = 0
 	}
 	return n
 }

@@ -1,6 +1,9 @@
 package file
 
-import "sync"
+import (
+	"cmp"
+	"sync"
+)
 
 // handover is the listing by which a stream's columns were found, for the source that is
 // opened next: it looks only at what changed since. The first source that can use it takes
@@ -47,14 +50,23 @@ func (s *Source) takeOver() (ok bool, err error) {
 	if seen == nil {
 		return false, nil
 	}
-	for rec := range seen.n {
-		f := seen.file(uint32(rec))
-		if !s.o.lister.accept(f.rel) {
-			continue // the format was not known yet
+	fresh := s.seen.n == 0
+	if fresh {
+		s.seen = seen // of a million files, no second record
+	}
+	for rec := range uint32(seen.n) {
+		f := seen.file(rec)
+		switch accepted := s.o.lister.accept(f.rel); {
+		case !accepted: // the format was not known yet
+			seen.unqueue(rec)
+		case fresh:
+			s.enqueue(f)
+		default:
+			err = cmp.Or(err, s.met(f))
 		}
-		if err := s.met(f); err != nil {
-			return false, err
-		}
+	}
+	if err != nil {
+		return false, err
 	}
 	s.o.lister.dirs = dirs
 	return true, nil
