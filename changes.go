@@ -50,6 +50,9 @@ type ChangedPart struct {
 // what may change and what would be refused. It writes nothing, and may be called while
 // the queries run.
 func (sc *Script) Changes(ctx context.Context) ([]Changes, error) {
+	if err := sc.made(ctx); err != nil {
+		return nil, err
+	}
 	var all []Changes
 	for _, in := range sc.inserts {
 		c, err := sc.changesOf(ctx, in)

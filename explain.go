@@ -19,7 +19,7 @@ import (
 // With analyze the query is run over what is there now, and every operator shows its
 // rows and time.
 func (s *Session) Explain(ctx context.Context, df *logical.DataFrame, analyze bool) (string, error) {
-	return guarded(ctx, func() (string, error) { return s.explainIn(ctx, df, nil, analyze) })
+	return acting(ctx, s, func() (string, error) { return s.explainIn(ctx, df, nil, analyze) })
 }
 
 // explain explains a query, an INSERT in the output mode of its sink.
@@ -115,7 +115,7 @@ func rules(t *optimizer.Trace) string {
 // ExplainSQL is Explain for the last query, or INSERT, of a text; file is what errors
 // call it.
 func (s *Session) ExplainSQL(ctx context.Context, file, text string, analyze bool) (string, error) {
-	return guarded(ctx, func() (out string, err error) {
+	return acting(ctx, s, func() (out string, err error) {
 		err = s.script(ctx, file, text, false, func(p *sql.Planned) (err error) {
 			if p.Plan != nil {
 				out, err = s.explain(ctx, p, analyze || p.Analyze)

@@ -151,6 +151,14 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	return q, asRefusal(cfg.Checkpoint, err)
 }
 
+// checkConstants finds what every batch would fail by.
+func (j *job) checkConstants(plan logical.Node) error {
+	s, set := j.session, j.session.settings.get()
+	return incremental.CheckConstants(incremental.Config{
+		Plan: logical.TypedNulls(plan), Mode: j.mode, Registry: s.functions, DisableRules: set.disabled, Location: set.zone, Mem: s.mem,
+	})
+}
+
 // config is the query as package incremental runs it.
 func (j *job) config(ctx context.Context, plan logical.Node) (incremental.Config, error) {
 	s, set := j.session, j.session.settings.get()
@@ -182,18 +190,33 @@ func (j *job) config(ctx context.Context, plan logical.Node) (incremental.Config
 
 // feedsItself refuses a query whose output is among its own input: it would never end.
 func (j *job) feedsItself(plan logical.Node) (err error) {
-	out := j.options["path"]
 	logical.Walk(plan, func(n logical.Node) bool {
 		scan, ok := n.(*logical.StreamScan)
-		if !ok || out == "" || scan.Stream.Decl == nil {
+		if !ok || scan.Stream.Decl == nil {
 			return true
 		}
-		if in := scan.Stream.Decl.Options["path"]; in != "" && j.session.liesIn(out, in) {
-			err = logical.Usagef("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, in, scan.Stream.Name)
+		if out := j.readBack(scan.Stream.Decl); out != "" {
+			err = logical.Usagef("the output %s lies in %s, which stream %s reads: the query would feed itself; write elsewhere", out, scan.Stream.Decl.Options["path"], scan.Stream.Name)
 		}
 		return err == nil
 	})
 	return err
+}
+
+// readBack is an output of the query that a stream would read, "" if there is none.
+func (j *job) readBack(d *logical.SourceDecl) string {
+	in := d.Options["path"]
+	for i, out := range j.outputs() {
+		sink := j.options
+		if i > 0 { // rows kept beside the output
+			sink = map[string]string{"path": out, "format": "parquet"}
+		}
+		if d.Connector() == "filesystem" && file.ReadsBack(j.session.opts.fs, formats.Files(), d.Options, sink) ||
+			d.Connector() != "filesystem" && in != "" && j.session.liesIn(out, in) {
+			return out
+		}
+	}
+	return ""
 }
 
 // sinkName is how messages call the sink.

@@ -200,3 +200,99 @@ func TestRowsOutliveTheirFiles(t *testing.T) {
 		t.Errorf("the files that are gone give %v", err)
 	}
 }
+
+// TestConcurrentQuery calls everything of a running query from many goroutines, several of
+// which stop it: each returns, those that waited for data by ErrStopped at the latest.
+func TestConcurrentQuery(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		u, x := newUser(""), newSite(t)
+		u.upto.Store(3)
+		q, err := u.stream(u.session(x, tidemill.Options{}), false).Start(x.ctx)
+		x.ok(err)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				if err := q.ProcessAllAvailable(x.ctx); err != nil && !errors.Is(err, tidemill.ErrStopped) {
+					t.Errorf("ProcessAllAvailable: %v", err)
+				}
+			})
+			wg.Go(func() {
+				q.LastProgress()
+				q.RecentProgress()
+				q.Status()
+				if q.ID() == "" || q.RunID() == "" || q.Name() == "" {
+					t.Error("the query has no identity")
+				}
+				if i%2 == 0 {
+					q.RequestStop()
+				}
+				if err := q.Stop(x.ctx); err != nil {
+					t.Errorf("Stop: %v", err)
+				}
+			})
+			wg.Go(func() {
+				if err := q.Wait(x.ctx); err != nil || q.Err() != nil {
+					t.Errorf("Wait: %v", err)
+				}
+				<-q.Done()
+			})
+		}
+		wg.Wait()
+		if status := q.Status(); status.Message != "Stopped" || status.IsTriggerActive {
+			t.Errorf("status %+v", status)
+		}
+	}
+}
+
+// TestStopFromAListener asks for the end from within, where nothing may be waited for.
+func TestStopFromAListener(t *testing.T) {
+	t.Parallel()
+	u, x := newUser(""), newSite(t)
+	u.upto.Store(3)
+	started := make(chan *tidemill.Query, 1)
+	q, err := u.stream(u.session(x, tidemill.Options{}), false).Listen(tidemill.Listener{
+		Progress: func(tidemill.Progress) { (<-started).RequestStop() },
+	}).Start(x.ctx)
+	x.ok(err)
+	started <- q
+	x.ok(q.Wait(x.ctx))
+}
+
+// TestScriptStartsOnce refuses to start a script again.
+func TestScriptStartsOnce(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.landBids()
+	once := tidemill.AvailableNow()
+	sc, err := x.OpenScript(x.ctx, "s.sql", `CREATE STREAM s WITH (path = 'in/bids'); CREATE SINK k WITH (path = 'out'); INSERT INTO k SELECT * FROM s;`, tidemill.RunOptions{Trigger: &once})
+	x.ok(err)
+	first := sc.Start(x.ctx)
+	second := sc.Start(x.ctx)
+	second.RequestStop()
+	second.Kill()
+	if err := second.Wait(); tidemill.KindOf(err) != tidemill.UsageError || !strings.Contains(err.Error(), "open it again") {
+		t.Errorf("the second start: %v", err)
+	}
+	x.ok(first.Wait())
+	x.ok(first.Wait())
+}
+
+// TestStdoutPanics names the writer.
+func TestStdoutPanics(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.landBids()
+	b := &bomb{place: "Write"}
+	b.armed.Store(true)
+	s := x.session(tidemill.Options{Stdout: bombedWriter{b}})
+	err := x.run(s.WriteStream(s.ReadStream("in/bids", nil, nil)).ToConnector("console", nil).Name("q"))
+	checkPanic(t, err, "query q, batch 0: console: Options.Stdout panicked: boom at Write")
+}
+
+type bombedWriter struct{ *bomb }
+
+func (w bombedWriter) Write(p []byte) (int, error) {
+	w.at("Write")
+	return len(p), nil
+}

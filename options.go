@@ -153,6 +153,8 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Stdout == nil {
 		o.Stdout = os.Stdout
+	} else {
+		o.Stdout = guardedWriter{o.Stdout}
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}

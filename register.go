@@ -15,7 +15,7 @@ import (
 // that is taken is an error. A panic of the function is a *PanicError of the query, and
 // so is a result of another type than was promised an error: the process goes on.
 func (s *Session) RegisterFunction(f *function.Scalar) error {
-	return registered("register function", func() error {
+	return registered(s, "register function", func() error {
 		g, err := f.Guarded()
 		if err == nil {
 			err = checkWords(g.Name, g.Aliases)
@@ -29,7 +29,7 @@ func (s *Session) RegisterFunction(f *function.Scalar) error {
 
 // RegisterAggregate adds an aggregate function, as RegisterFunction does a scalar one.
 func (s *Session) RegisterAggregate(f *function.Aggregate) error {
-	return registered("register aggregate", func() error {
+	return registered(s, "register aggregate", func() error {
 		g, err := f.Guarded()
 		if err == nil {
 			err = checkWords(g.Name, g.Aliases)
@@ -45,7 +45,7 @@ func (s *Session) RegisterAggregate(f *function.Aggregate) error {
 // and ToConnector find it. A name that is taken is an error. Panics and errors of its
 // tables, sources and sinks name them.
 func (s *Session) RegisterConnector(c connector.Connector) error {
-	return registered("register connector", func() error {
+	return registered(s, "register connector", func() error {
 		switch {
 		case strings.TrimSpace(c.Name) == "":
 			return logical.Usagef("it has no name")
@@ -61,7 +61,7 @@ func (s *Session) RegisterConnector(c connector.Connector) error {
 // RegisterTable makes a table of the caller's known by name. The session does not
 // release it.
 func (s *Session) RegisterTable(name string, t connector.Table) error {
-	return registered("register table", func() error {
+	return registered(s, "register table", func() error {
 		switch {
 		case name == "":
 			return logical.Usagef("it has no name")
@@ -84,7 +84,7 @@ func (s *Session) CreateView(name string, df *logical.DataFrame) error {
 	if err != nil {
 		return err
 	}
-	return registered("create view", func() error {
+	return registered(s, "create view", func() error {
 		if name == "" {
 			return logical.Usagef("it has no name")
 		}
@@ -103,7 +103,10 @@ func checkWords(name string, aliases []string) error {
 }
 
 // registered adds something to the session; what is wrong with it is a mistake of usage.
-func registered(verb string, add func() error) error {
+func registered(s *Session, verb string, add func() error) error {
+	if err := s.made(); err != nil {
+		return err
+	}
 	if err := columnar.Guard("", add); err != nil {
 		return logical.Usagef("%s: %w", verb, err)
 	}

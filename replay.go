@@ -47,6 +47,9 @@ type OperatorRows struct {
 
 // Release gives the memory back.
 func (r *Replayed) Release() {
+	if r == nil {
+		return
+	}
 	r.Rows.Release()
 	for _, o := range r.Operators {
 		if o.Rows != nil {
@@ -59,6 +62,9 @@ func (r *Replayed) Release() {
 // it left, as long as that is kept. It writes nothing, and may be called while the query
 // runs.
 func (sc *Script) Replay(ctx context.Context, o ReplayOptions) (_ *Replayed, err error) {
+	if err := sc.made(ctx); err != nil {
+		return nil, err
+	}
 	in, err := sc.choose(o.Query)
 	if err != nil {
 		return nil, err

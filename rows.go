@@ -12,7 +12,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 )
 
-// Rows is a whole result in memory. Release it once.
+// Rows is a whole result in memory. Release it once. A nil Rows has none.
 type Rows struct {
 	schema  *arrow.Schema
 	batches []arrow.RecordBatch
@@ -24,15 +24,25 @@ func NewRows(schema *arrow.Schema, batches []arrow.RecordBatch) *Rows {
 }
 
 // Schema is the columns.
-func (r *Rows) Schema() *arrow.Schema { return r.schema }
+func (r *Rows) Schema() *arrow.Schema {
+	if r == nil {
+		return nil
+	}
+	return r.schema
+}
 
 // Batches are the rows as Arrow batches, borrowed.
-func (r *Rows) Batches() []arrow.RecordBatch { return r.batches }
+func (r *Rows) Batches() []arrow.RecordBatch {
+	if r == nil {
+		return nil
+	}
+	return r.batches
+}
 
 // NumRows is the number of rows.
 func (r *Rows) NumRows() int64 {
 	n := int64(0)
-	for _, b := range r.batches {
+	for _, b := range r.Batches() {
 		n += b.NumRows()
 	}
 	return n
@@ -43,7 +53,7 @@ func (r *Rows) NumRows() int64 {
 // midnight for TIME; the exact text of a DECIMAL; []any for an array, map[string]any for a
 // struct, [][2]any for a map. A row or column that is not there is nil, too.
 func (r *Rows) Value(row int64, column int) any {
-	for _, b := range r.batches {
+	for _, b := range r.Batches() {
 		if row >= 0 && row < b.NumRows() && column >= 0 && int64(column) < b.NumCols() {
 			return goValue(b.Column(column), int(row))
 		}
@@ -56,7 +66,7 @@ func (r *Rows) Value(row int64, column int) any {
 func (r *Rows) All() iter.Seq2[int64, []any] {
 	return func(yield func(int64, []any) bool) {
 		n := int64(0)
-		for _, b := range r.batches {
+		for _, b := range r.Batches() {
 			for i := range int(b.NumRows()) {
 				values := make([]any, b.NumCols())
 				for c := range values {
@@ -111,7 +121,7 @@ func goValue(a arrow.Array, i int) any {
 
 // String prints the rows as text, in order.
 func (r *Rows) String() string {
-	if r.schema == nil {
+	if r.Schema() == nil {
 		return ""
 	}
 	return columnar.Text(r.schema, r.batches, columnar.TextOptions{Ordered: true})
@@ -119,10 +129,12 @@ func (r *Rows) String() string {
 
 // Release gives the memory back; the rows are gone then. It may be repeated.
 func (r *Rows) Release() {
-	for _, b := range r.batches {
+	for _, b := range r.Batches() {
 		b.Release()
 	}
-	r.batches = nil
+	if r != nil {
+		r.batches = nil
+	}
 }
 
 func (s *Session) now() time.Time {

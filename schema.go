@@ -27,7 +27,7 @@ type FileSchema struct {
 // Schema infers the columns of the files at a path, directory or glob, and compares each
 // file with them. format "" is what the names of the files say.
 func (s *Session) Schema(ctx context.Context, path, format string) (SchemaReport, error) {
-	return guarded(ctx, func() (SchemaReport, error) { return s.schema(ctx, path, format) })
+	return acting(ctx, s, func() (SchemaReport, error) { return s.schema(ctx, path, format) })
 }
 
 func (s *Session) schema(ctx context.Context, path, format string) (SchemaReport, error) {

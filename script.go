@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -19,6 +20,7 @@ import (
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/sql"
 	"github.com/tidemill/tidemill/logical/sql/ast"
+	"github.com/tidemill/tidemill/physical/eval"
 )
 
 // RunOptions change how a script is run.
@@ -40,6 +42,7 @@ type Script struct {
 	stmts     []ast.Statement
 	o         RunOptions
 	inserts   []*insert
+	started   *atomic.Bool // shared by copies
 }
 
 // insert is one INSERT INTO of a script.
@@ -64,7 +67,7 @@ type insert struct {
 // call the text. The session is not changed: what the script declares and sets is its
 // own.
 func (s *Session) OpenScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
-	return guarded(ctx, func() (*Script, error) { return s.openScript(ctx, file, src, o) })
+	return acting(ctx, s, func() (*Script, error) { return s.openScript(ctx, file, src, o) })
 }
 
 func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions) (*Script, error) {
@@ -72,7 +75,7 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 	if err != nil {
 		return nil, inFile(err, file)
 	}
-	sc := &Script{s: s, file: file, src: src, stmts: stmts, o: o}
+	sc := &Script{s: s, file: file, src: src, stmts: stmts, o: o, started: &atomic.Bool{}}
 	for i, st := range stmts {
 		if _, ok := st.(*ast.Insert); !ok {
 			continue
@@ -286,6 +289,9 @@ func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, err
 	if err := logical.Check(planned.Plan, j.mode); err != nil {
 		return nil, nil, sc.place(in, err)
 	}
+	if err := j.checkConstants(planned.Plan); err != nil {
+		return nil, nil, sc.underlined(in, err)
+	}
 	if err := own.connectors.CheckSink(j.connector, j.sinkEnv(planned.Plan.Schema())); err != nil {
 		return nil, nil, sc.place(in, err)
 	}
@@ -315,6 +321,25 @@ func (sc *Script) place(in *insert, err error) error {
 	return inFile(sql.At(sc.src, node, err), sc.file)
 }
 
+// underlined shows the place of an error of an expression in the text.
+func (sc *Script) underlined(in *insert, err error) error {
+	var failed *eval.Error
+	if !errors.As(err, &failed) || failed.Place.Source == nil || failed.Place.Source.Text != sc.src {
+		return err
+	}
+	var at ast.Node
+	ast.Walk(sc.stmts[in.position], func(n ast.Node) bool {
+		if _, ok := n.(ast.Expr); ok && n.Pos() == failed.Place.Offset && (at == nil || n.End() > at.End()) {
+			at = n
+		}
+		return true
+	})
+	if at == nil {
+		return err // it is in a view or a computed column
+	}
+	return inFile(sql.At(sc.src, at, &eval.Error{Expr: failed.Expr, Err: failed.Err}), sc.file)
+}
+
 // Running is a script whose queries run. Its methods are safe for concurrent use.
 type Running struct {
 	sc      *Script
@@ -324,12 +349,22 @@ type Running struct {
 	wg      sync.WaitGroup
 	mu      sync.Mutex
 	queries []*Query
+	err     error // why nothing runs
 }
 
-// Start starts every INSERT, once. They run side by side; one that reads the output of an
+// runs says whether there is anything to wait for or to end.
+func (r *Running) runs() bool { return r != nil && r.sc != nil }
+
+// Start starts every INSERT, once: a script that is to run again is opened again. They run side by side; one that reads the output of an
 // earlier one begins, under once and available-now, when that has drained. The end of
 // ctx stops them at once.
 func (sc *Script) Start(ctx context.Context) *Running {
+	if err := sc.made(ctx); err != nil {
+		return &Running{err: err}
+	}
+	if sc.started.Swap(true) {
+		return &Running{err: errStarted}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Running{sc: sc, stop: make(chan struct{}), cancel: cancel}
 	for _, in := range sc.inserts {
@@ -457,6 +492,9 @@ func (r *Running) add(q *Query) {
 
 // RequestStop lets every query finish its batch and end.
 func (r *Running) RequestStop() {
+	if !r.runs() {
+		return
+	}
 	r.once.Do(func() { close(r.stop) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -467,12 +505,18 @@ func (r *Running) RequestStop() {
 
 // Kill ends every query at once, as a crash would.
 func (r *Running) Kill() {
+	if !r.runs() {
+		return
+	}
 	r.RequestStop()
 	r.cancel()
 }
 
 // Queries are those started so far.
 func (r *Running) Queries() []*Query {
+	if !r.runs() {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.queries)
@@ -481,6 +525,12 @@ func (r *Running) Queries() []*Query {
 // Wait returns when all queries have ended: the errors of those that were refused, then
 // of those that failed, joined; nil if there is none.
 func (r *Running) Wait() error {
+	switch {
+	case r == nil || r.sc == nil && r.err == nil:
+		return errNoScript
+	case r.sc == nil:
+		return r.err
+	}
 	r.wg.Wait()
 	r.cancel()
 	var errs []error

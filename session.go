@@ -58,16 +58,26 @@ func NewSession(o Options) (*Session, error) {
 }
 
 // Set is SET name = value: it holds for what is described or started from then on.
-func (s *Session) Set(name, value string) error { return s.settings.set(name, value) }
+func (s *Session) Set(name, value string) error {
+	if err := s.made(); err != nil {
+		return err
+	}
+	return s.settings.set(name, value)
+}
 
 // Location is the time zone SET time_zone chose, UTC at first: in it timestamps without an
 // offset are read, and printed.
-func (s *Session) Location() *time.Location { return s.settings.get().zone }
+func (s *Session) Location() *time.Location {
+	if s.made() != nil {
+		return time.UTC
+	}
+	return s.settings.get().zone
+}
 
 // Values is a DataFrame of rows written out, VALUES in SQL: Go values as Lit takes them, or
 // Terms without columns, cast to the types of schema.
 func (s *Session) Values(schema *arrow.Schema, rows ...[]any) *logical.DataFrame {
-	return described(context.Background(), func() (*logical.DataFrame, error) {
+	return described(context.Background(), s, func() (*logical.DataFrame, error) {
 		if schema == nil {
 			return nil, logical.Usagef("values: the schema is nil; make one with columnar.NewSchema")
 		}
@@ -94,7 +104,12 @@ func (s *Session) Range(start, end, step int64) *logical.DataFrame {
 
 // Memory is where the connector memory keeps its streams, and the rows of its sinks by
 // the names of their queries. It is empty at the start and goes with the session.
-func (s *Session) Memory() *memory.Store { return s.store }
+func (s *Session) Memory() *memory.Store {
+	if s.made() != nil {
+		return nil
+	}
+	return s.store
+}
 
 // planner binds SQL over the session's catalog. bounded reads streams as the tables
 // they are now.
@@ -144,7 +159,7 @@ func (s *Session) SQL(ctx context.Context, text string) (*logical.DataFrame, err
 // SQLFile is SQL for the text of a file, which errors name. It returns nil if the text
 // has no query.
 func (s *Session) SQLFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
-	return guarded(ctx, func() (*logical.DataFrame, error) { return s.sqlFile(ctx, file, text) })
+	return acting(ctx, s, func() (*logical.DataFrame, error) { return s.sqlFile(ctx, file, text) })
 }
 
 func (s *Session) sqlFile(ctx context.Context, file, text string) (*logical.DataFrame, error) {
@@ -191,7 +206,7 @@ func (s *Session) Table(ctx context.Context, name string) *logical.DataFrame {
 // written by WriteStream.
 func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
 	text := `SELECT * FROM "` + strings.ReplaceAll(name, `"`, `""`) + `"`
-	return described(ctx, func() (*logical.DataFrame, error) {
+	return described(ctx, s, func() (*logical.DataFrame, error) {
 		node, err := s.planner(s.catalog, s.resolver(nil), "", false).Query(ctx, text)
 		if err != nil {
 			return nil, err
@@ -205,7 +220,7 @@ func (s *Session) Stream(ctx context.Context, name string) *logical.DataFrame {
 // formats/csv, json, parquet, ipc, avro or text, or nothing: then the names of the files say the
 // format.
 func (s *Session) Read(path string, options ...any) *logical.DataFrame {
-	return described(context.Background(), func() (*logical.DataFrame, error) {
+	return described(context.Background(), s, func() (*logical.DataFrame, error) {
 		var given any
 		switch len(options) {
 		case 0:
@@ -261,7 +276,7 @@ func (s *Session) ReadStreamFrom(connectorName string, options map[string]string
 			d.Columns = append(d.Columns, logical.ColumnDecl{Name: f.Name, Type: f.Type})
 		}
 	}
-	return described(context.Background(), func() (*logical.DataFrame, error) {
+	return described(context.Background(), s, func() (*logical.DataFrame, error) {
 		stream, err := s.streams.find(context.Background(), s, d)
 		if err != nil {
 			return nil, err
@@ -290,7 +305,7 @@ func (s *Session) Collect(ctx context.Context, df *logical.DataFrame) (*Rows, er
 // Query runs a DataFrame over what is there now and returns its rows as they come. The
 // caller closes the Reader.
 func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Reader, error) {
-	return guarded(ctx, func() (columnar.Reader, error) {
+	return acting(ctx, s, func() (columnar.Reader, error) {
 		p, _, err := s.physicalPlan(ctx, df)
 		if err != nil {
 			return nil, err
@@ -327,6 +342,9 @@ func (s *Session) physicalPlan(ctx context.Context, df *logical.DataFrame) (phys
 		return nil, nil, err
 	}
 	if node, err = boundedPlan(ctx, logical.TypedNulls(node)); err != nil {
+		return nil, nil, err
+	}
+	if node, err = logical.NumberSources(node); err != nil {
 		return nil, nil, err
 	}
 	set := s.settings.get()

@@ -52,7 +52,10 @@ func newSiteOver(t *testing.T, mem *vfs.Mem) *site {
 
 func (x *site) session(o tidemill.Options) *tidemill.Session {
 	x.t.Helper()
-	o.Stdout, o.Warn = &x.stdout, func(text string) {
+	if o.Stdout == nil {
+		o.Stdout = &x.stdout
+	}
+	o.Warn = func(text string) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.warnings = append(x.warnings, text)

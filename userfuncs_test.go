@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -284,3 +285,104 @@ type brokenUnit struct {
 }
 
 func (u *brokenUnit) Open(context.Context) (columnar.Reader, error) { return nil, u.err }
+
+// TestNestedResults has a function return what it was given, of every type, nested ones as
+// the maps and lists they come as; and what Go code makes itself.
+func TestNestedResults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		typ  string // of argument and result
+		text string // a value
+		f    func(v any) any
+		want string
+	}{
+		{"STRUCT(a BIGINT, b VARCHAR)", "{'a': 1, 'b': 'x'}", nil, ""},
+		{"STRUCT(a STRUCT(b BIGINT[]), c MAP(VARCHAR, STRUCT(d DATE)))", "{'a': {'b': [1, NULL]}, 'c': MAP {'k': {'d': DATE '2024-02-29'}, 'l': NULL}}", nil, ""},
+		{"BIGINT[][]", "[[1, 2], [], NULL]", nil, ""},
+		{"MAP(BIGINT, VARCHAR[])", "MAP {2: ['x'], 1: NULL}", nil, ""},
+		{"DECIMAL(10,2)[]", "[1.50, -2.25]", nil, ""},
+		{"TIME", "TIME '23:59:59.999999'", nil, ""},
+		{"TIMESTAMP", "TIMESTAMP '1969-12-31 23:59:59.5'", nil, ""},
+		{"INTERVAL", "INTERVAL '1 month 2 days 3 seconds'", nil, ""},
+		{"BLOB", "'\\x00\\xFF'::BLOB", nil, ""},
+		{"DOUBLE", "'NaN'::DOUBLE", nil, ""},
+		{"TINYINT", "(-128)::TINYINT", nil, ""},
+		{"VARCHAR[]", "['a']", func(any) any { return []string{"b", "c"} }, "[b c]"},
+		{"MAP(VARCHAR, BIGINT)", "MAP {'a': 1}", func(any) any { return map[string]int{"z": 1, "b": 2} }, "[[b 2] [z 1]]"},
+		{"MAP(BIGINT, BIGINT)", "MAP {1: 1}", func(any) any { return map[int]any{10: 1, 9: nil} }, "[[9 <nil>] [10 1]]"},
+		{"STRUCT(a BIGINT, b VARCHAR)", "{'a': 1, 'b': 'x'}", func(any) any { return map[string]any{"b": "y"} }, "map[a:<nil> b:y]"},
+		{"STRUCT(a BIGINT, b VARCHAR)", "{'a': 1, 'b': 'x'}", func(any) any { return map[string]any{"a": 1, "c": 2} },
+			": STRUCT<a BIGINT, b VARCHAR> has no field c; its fields are a, b"},
+		{"STRUCT(a BIGINT, b VARCHAR)", "{'a': 1, 'b': 'x'}", func(any) any { return []any{1} }, ": [1] ([]interface {}) is not a STRUCT<a BIGINT, b VARCHAR>"},
+		{"BIGINT[]", "[1]", func(any) any { return []byte("x") }, ": [120] ([]uint8) is not an ARRAY<BIGINT>"},
+		{"MAP(VARCHAR, BIGINT)", "MAP {'a': 1}", func(any) any { return map[any]any{nil: 1} }, ": a key of a MAP<VARCHAR, BIGINT> is null"},
+	} {
+		s, err := tidemill.NewSession(tidemill.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := s.SQL(t.Context(), fmt.Sprintf("SELECT CAST(%s AS %s) AS x", c.text, c.typ))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dt := given.Schema().Columns[0].DataType
+		f := tidemill.ScalarFunc("f", []arrow.DataType{dt}, dt, func(args []any) (any, error) {
+			if c.f == nil {
+				return args[0], nil
+			}
+			return c.f(args[0]), nil
+		})
+		if err := s.RegisterFunction(f); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := s.Collect(t.Context(), given.Select(tidemill.Col("x"), tidemill.Func("f", tidemill.Col("x"))))
+		if err != nil {
+			if c.want == "" || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %s", c.typ, err, c.want)
+			}
+			continue
+		}
+		want := c.want
+		if c.f == nil {
+			want = fmt.Sprint(rows.Value(0, 0))
+		}
+		if got := fmt.Sprint(rows.Value(0, 1)); got != want {
+			t.Errorf("%s: got %s, want %s", c.typ, got, want)
+		}
+		rows.Release()
+	}
+}
+
+// TestConstantsAtStart has Start find what every batch would fail by.
+func TestConstantsAtStart(t *testing.T) {
+	t.Parallel()
+	text := tidemill.Lit("five").Cast(columnar.Int64)
+	n := tidemill.Col("n")
+	for name, c := range map[string]struct {
+		term tidemill.Term
+		want string
+	}{
+		"a cast":      {n.Add(text), `CAST('five' AS BIGINT): cannot cast "five" to BIGINT`},
+		"a pattern":   {tidemill.Func("regexp_matches", n.Cast(columnar.String), tidemill.Lit("(")), "regexp_matches(CAST(n AS VARCHAR), '('): regular expression \"(\": missing closing ): `(`"},
+		"a zone":      {tidemill.Func("from_utc_timestamp", tidemill.Lit(time.Time{}), tidemill.Lit("Nowhere")), `from_utc_timestamp(TIMESTAMP '0001-01-01 00:00:00', 'Nowhere'): time zone "Nowhere" is unknown; name one like Europe/Berlin, UTC or +02:00`},
+		"a branch":    {tidemill.When(n.Gt(tidemill.Lit(5)), text).Otherwise(n), ""},
+		"what may be": {tidemill.Lit("five").TryCast(columnar.Int64), ""},
+		"an argument": {tidemill.Func("coalesce", n, text), ""},
+	} {
+		s := zeroSession(t)
+		q, err := s.WriteStream(zeroStream(s).Select(c.term.As("x"))).To("out", nil).Trigger(tidemill.Once()).Start(t.Context())
+		if err == nil {
+			err = q.Wait(t.Context())
+		}
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+		if err != nil && tidemill.KindOf(err) != tidemill.UsageError {
+			t.Errorf("%s: of kind %d", name, tidemill.KindOf(err))
+		}
+	}
+}

@@ -51,6 +51,9 @@ type Unverified struct {
 // Verified says that all that was compared is as committed, and that nothing is open but
 // what the query cleans away.
 func (v *Verification) Verified() bool {
+	if v == nil {
+		return false
+	}
 	open := slices.ContainsFunc(v.Unverified, func(u Unverified) bool { return !u.Expected })
 	return len(v.Differences) == 0 && !open
 }
@@ -83,6 +86,9 @@ func (v *Verification) skip(batch int64, reason string, expected bool) {
 // nothing, and may be called while the queries run. What was found comes with an error,
 // too, which says what could not be looked at.
 func (sc *Script) Verify(ctx context.Context) ([]Verification, error) {
+	if err := sc.made(ctx); err != nil {
+		return nil, err
+	}
 	var found []Verification
 	var errs []error
 	for _, in := range sc.inserts {

@@ -81,7 +81,10 @@ func (s *Session) WriteStream(df *logical.DataFrame) *StreamWriter {
 var errNowhere = logical.Usagef("the query has no destination; call To, ToConnector, ToSink or ForeachBatch")
 
 func (w *StreamWriter) with(change func(*StreamWriter)) *StreamWriter {
-	n := *w
+	var n StreamWriter
+	if w != nil {
+		n = *w
+	}
 	change(&n)
 	return &n
 }
@@ -207,8 +210,11 @@ func (w *StreamWriter) Start(ctx context.Context) (*Query, error) {
 
 // checked is the plan, once everything said by itself is right.
 func (w *StreamWriter) checked() (logical.Node, error) {
-	if w.s == nil {
+	if w == nil || w.s == nil {
 		return nil, logical.Usagef("the StreamWriter has no session; make it with Session.WriteStream")
+	}
+	if err := w.s.made(); err != nil {
+		return nil, err
 	}
 	plan, err := w.df.Plan()
 	if err != nil {

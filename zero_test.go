@@ -36,6 +36,19 @@ func TestZeroValues(t *testing.T) {
 		leave []string // what needs more than a zero value to be tried
 	}{
 		{"Session", s, nil},
+		{"nil Session", (*tidemill.Session)(nil), nil},
+		{"zero Session", &tidemill.Session{}, nil},
+		{"nil StreamWriter", (*tidemill.StreamWriter)(nil), nil},
+		{"writer of a nil Session", (*tidemill.Session)(nil).WriteStream(df).To("out", nil), nil},
+		{"nil Query", (*tidemill.Query)(nil), nil},
+		{"zero Query", &tidemill.Query{}, nil},
+		{"nil Script", (*tidemill.Script)(nil), nil},
+		{"zero Script", &tidemill.Script{}, nil},
+		{"nil Running", (*tidemill.Running)(nil), nil},
+		{"zero Running", &tidemill.Running{}, nil},
+		{"nil Rows", (*tidemill.Rows)(nil), nil},
+		{"nil Replayed", (*tidemill.Replayed)(nil), nil},
+		{"nil Verification", (*tidemill.Verification)(nil), nil},
 		{"StreamWriter", w, nil},
 		{"zero StreamWriter", &tidemill.StreamWriter{}, nil},
 		{"DataFrame", df, nil},
@@ -284,6 +297,10 @@ func TestIncomplete(t *testing.T) {
 		{"a cast to no type", planned(df.Select(tidemill.Col("id").Cast(nil))), "select: the type to cast to is nil; use one of package columnar, such as columnar.Int64"},
 		{"a cast to a foreign type", planned(df.Select(tidemill.Col("id").Cast(arrow.FixedWidthTypes.Time32s))), "select: the engine does not compute with time32[s]; use a type of package columnar, such as columnar.Timestamp"},
 		{"rows without a schema", planned(s.Values(nil, []any{1})), "values: the schema is nil; make one with columnar.NewSchema"},
+		{"a value that is none of its column", planned(s.Values(columnar.NewSchema(columnar.Field("a", columnar.Int64), columnar.Field("b", columnar.Date)), []any{1, "2024-01-01"}, []any{2, "yesterday"})),
+			"values: row 1, column b: cannot cast \"yesterday\" to DATE"},
+		{"a value that does not fit", planned(s.Values(columnar.NewSchema(columnar.Field("a", columnar.Int8)), []any{300})), "values: row 0, column a: cannot cast 300 to TINYINT"},
+		{"a value of no type", planned(s.Values(columnar.NewSchema(columnar.Field("a", columnar.Int8)), []any{struct{}{}})), "values: row 0, column a: a struct {} cannot be a constant; use a bool, number, string, []byte, time.Time or time.Duration"},
 		{"a range without a step", planned(s.Range(0, 3, 0)), "range: the step is 0"},
 	} {
 		if c.err == nil {

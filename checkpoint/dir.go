@@ -259,10 +259,10 @@ func (d *Dir) tidy() error {
 	d.failed = err == nil
 	dirs := []string{d.path}
 	for _, name := range logDirs {
-		if err := vfs.MkdirAll(d.fs, d.file(name)); err != nil {
-			return err
-		}
 		dirs = append(dirs, d.file(name))
+	}
+	if err := vfs.MkdirAll(d.fs, dirs...); err != nil {
+		return err
 	}
 	for _, name := range []string{sourcesName, stateName} {
 		entries, err := d.fs.ReadDir(d.file(name))

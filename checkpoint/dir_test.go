@@ -721,6 +721,12 @@ func TestPlan(t *testing.T) {
 		return p
 	}
 	op := func(edit func(*Operator)) Plan { return change(func(p *Plan) { edit(&p.Operators[0]) }) }
+	reads := func(edit func(*Reads)) Plan {
+		return op(func(o *Operator) {
+			o.Reads = testReads()
+			edit(o.Reads)
+		})
+	}
 	tests := []struct {
 		name string
 		now  Plan
@@ -748,6 +754,19 @@ func TestPlan(t *testing.T) {
 		{"not null", op(func(o *Operator) { o.Tables[0].Value[1].Nullable = false }), "state column max could be null"},
 		{"table gone", op(func(o *Operator) { o.Tables[0].Name = "other" }), "its state table groups is gone"},
 		{"table new", op(func(o *Operator) { o.Tables = append(o.Tables, StateTable{Name: "x"}) }), "its state has a new table"},
+		{"reads of another form", reads(func(r *Reads) { r.Form, r.Rows = ReadsForm+1, nil }), ""},
+		{"reads not told", op(func(o *Operator) { o.Reads = nil }), ""},
+		{"reads a column more", reads(func(r *Reads) { r.Columns = append(r.Columns, ReadColumn{"x", "y"}) }), ""},
+		{"column", reads(func(r *Reads) { r.Columns[0].Text = "upper(bids.channel)" }),
+			"operator agg(window_start): channel was read as bids.channel and is now read as upper(bids.channel)"},
+		{"condition", reads(func(r *Reads) { r.Rows[0] = "Filter bids.price > 1" }),
+			"its rows were read with [Filter bids.price > 0] and are now read with [Filter bids.price > 1]"},
+		{"condition gone", reads(func(r *Reads) { r.Rows = r.Rows[1:] }),
+			"its rows were read with [Filter bids.price > 0] and are now read without it"},
+		{"condition new", reads(func(r *Reads) { r.Rows = append(r.Rows, "  Limit 3") }),
+			"its rows were read without [Limit 3] and are now read with it"},
+		{"order of rows", reads(func(r *Reads) { slices.Reverse(r.Rows) }),
+			"with [Filter bids.price > 0; StreamScan bids] and are now read with [StreamScan bids; Filter bids.price > 0]"},
 		{"source path", change(func(p *Plan) { p.Sources[0].Identity = "elsewhere" }),
 			`source bids: it was "landing/bids" and is now "elsewhere"`},
 		{"source kind", change(func(p *Plan) { p.Sources[0].Kind = "rate" }), "it was filesystem and is now rate"},
@@ -816,6 +835,34 @@ func TestPlanLost(t *testing.T) {
 	must(t, err)
 	if !samePlan(got, other) {
 		t.Errorf("plan.json has %+v", got)
+	}
+}
+
+// TestPlanWithoutReads opens the checkpoint of an engine that did not write what operators
+// read: it is accepted and gets it, also if plan.json is lost.
+func TestPlanWithoutReads(t *testing.T) {
+	t.Parallel()
+	old := testPlan().withoutReads()
+	m := vfs.NewMem()
+	d := open(t, m, small)
+	defer d.Close()
+	must(t, d.CheckPlan(old))
+	e := offsetsOf(0)
+	e.Plan = old.Fingerprint()
+	must(t, d.Offsets().Add(0, e))
+	for _, damage := range []func(){func() {}, func() { remove(t, m, "/ckpt/plan.json") }} {
+		damage()
+		must(t, d.CheckPlan(testPlan()))
+		got, err := d.Plan()
+		must(t, err)
+		if !samePlan(got, testPlan()) {
+			t.Errorf("plan.json has %+v", got)
+		}
+	}
+	edited := testPlan()
+	edited.Operators[0].Reads.Rows = nil
+	if err := d.CheckPlan(edited); !errors.Is(err, ErrIncompatible) {
+		t.Errorf("error is %v", err)
 	}
 }
 

@@ -143,6 +143,7 @@ func testPlan() Plan {
 	return Plan{
 		Operators: []Operator{{
 			Name: testOp, Kind: "stateStoreSave", Fingerprint: "f1", Text: "count(*), max(price) by window_start, channel",
+			Reads: testReads(),
 			Tables: []StateTable{{
 				Name:  "groups",
 				Key:   []Field{{Name: "window_start", Type: "TIMESTAMP"}, {Name: "channel", Type: "VARCHAR", Nullable: true}},
@@ -158,6 +159,14 @@ func testPlan() Plan {
 			}},
 		}},
 		Settings: map[string]string{"output_mode": "append", "time_zone": "UTC", "watermark_policy": "min"},
+	}
+}
+
+func testReads() *Reads {
+	return &Reads{
+		Form:    ReadsForm,
+		Columns: []ReadColumn{{Name: "channel", Text: "bids.channel"}, {Name: "max(price)", Text: "max(bids.price)"}},
+		Rows:    []string{"Filter bids.price > 0", "StreamScan bids"},
 	}
 }
 

@@ -29,9 +29,12 @@ type Operator struct {
 	Kind string `json:"kind"` // stateStoreSave, dedupe, …
 	// Fingerprint stands for what the state means: keys, aggregates, join
 	// condition. Text tells it to people; it is not compared.
-	Fingerprint string       `json:"fingerprint"`
-	Text        string       `json:"text"`
-	Tables      []StateTable `json:"tables"`
+	Fingerprint string `json:"fingerprint"`
+	Text        string `json:"text"`
+	// Reads is what the state is made of; nil in checkpoints of engines that did not
+	// write it, which get it at their next start.
+	Reads  *Reads       `json:"reads,omitempty"`
+	Tables []StateTable `json:"tables"`
 	// Variables are the named state variables of a user's function. One may be added,
 	// none may change or go.
 	Variables []Variable `json:"variables,omitempty"`
@@ -85,6 +88,15 @@ type SourceSchema struct {
 	Columns []Field `json:"columns"`
 	// Options are pinned findings beside the columns, such as header.
 	Options map[string]string `json:"options"`
+}
+
+// withoutReads is the plan as engines saw it that did not write what operators read.
+func (p Plan) withoutReads() Plan {
+	p.Operators = slices.Clone(p.Operators)
+	for i := range p.Operators {
+		p.Operators[i].Reads = nil
+	}
+	return p
 }
 
 // Fingerprint stands for everything that Compare looks at.
@@ -180,6 +192,9 @@ func compareOperator(was Operator, all []Operator) string {
 		return fmt.Sprintf("it was %s and is now %s", was.Text, is.Text)
 	case was.Fingerprint != is.Fingerprint:
 		return "its meaning changed"
+	}
+	if text := compareReads(was.Reads, is.Reads); text != "" {
+		return text
 	}
 	if text := compareVariables(was.Variables, is.Variables); text != "" {
 		return text
@@ -321,7 +336,7 @@ func (d *Dir) rescuePlan(now Plan, cause error) error {
 		logged = c.Offsets.Plan
 	}
 	switch {
-	case logged == now.Fingerprint():
+	case logged == now.Fingerprint() || logged == now.withoutReads().Fingerprint():
 		return d.writePlan(now)
 	case errors.Is(cause, fs.ErrNotExist):
 		return corrupt(d.file(planName), NoBatch, "the file is missing, and the query is not the one of the newest batch", nil)

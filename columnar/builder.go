@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,16 +37,22 @@ func (b *Builder) Release() { b.b.Release() }
 
 // Append appends v: nil for NULL, any Go integer or float for a number that fits,
 // bool, string, []byte, decimal128.Num (unscaled), text for a decimal, arrow.Date32,
-// arrow.Time64, arrow.Timestamp, time.Time, text for the temporal types,
-// arrow.MonthDayNanoInterval, []any for an ARRAY or a STRUCT (its fields in order),
-// [][2]any for a MAP. It is what Value returns. Anything else is an error.
+// arrow.Time64, arrow.Timestamp, time.Time, text for the temporal types, time.Duration
+// since midnight for a TIME, arrow.MonthDayNanoInterval, a slice for an ARRAY, map[string]any
+// for a STRUCT, by the names of its fields (one that is not there is null), or []any of its
+// fields in order, [][2]any or a map, in the order of its keys, for a MAP. It is what Value
+// returns. Anything else is an error.
 func (b *Builder) Append(v any) error { return appendAny(b.b, b.dt, v) }
 
 // AppendFrom appends value i of a, which has the type of b or is a dictionary of it.
 func (b *Builder) AppendFrom(a arrow.Array, i int) error { return b.Append(Value(a, i)) }
 
 func misfit(dt arrow.DataType, v any) error {
-	return fmt.Errorf("%v (%T) is not a %s", v, v, TypeName(dt))
+	name, article := TypeName(dt), "a"
+	if strings.HasPrefix(name, "A") || strings.HasPrefix(name, "I") {
+		article = "an"
+	}
+	return fmt.Errorf("%v (%T) is not %s %s", v, v, article, name)
 }
 
 func appendAny(b array.Builder, dt arrow.DataType, v any) error {
@@ -200,6 +207,7 @@ func appendTemporal(b array.Builder, v any) bool {
 	s, isText := v.(string)
 	n, isInt := goInt(v)
 	t, isTime := v.(time.Time)
+	span, isSpan := v.(time.Duration)
 	switch b := b.(type) {
 	case *array.Date32Builder:
 		x, ok := v.(arrow.Date32)
@@ -224,6 +232,8 @@ func appendTemporal(b array.Builder, v any) bool {
 			x = arrow.Time64(us)
 		case isInt:
 			x, ok = arrow.Time64(n), n >= 0 && n < MicrosPerDay
+		case isSpan:
+			x, ok = arrow.Time64(span/time.Microsecond), span >= 0 && span < 24*time.Hour
 		}
 		b.Append(x)
 		return ok
@@ -243,49 +253,6 @@ func appendTemporal(b array.Builder, v any) bool {
 		return ok
 	}
 	return false
-}
-
-func appendNested(b array.Builder, dt arrow.DataType, v any) error {
-	switch b := b.(type) {
-	case *array.ListBuilder:
-		list, ok := v.([]any)
-		if !ok {
-			return misfit(dt, v)
-		}
-		b.Append(true)
-		for _, e := range list {
-			if err := appendAny(b.ValueBuilder(), dt.(*arrow.ListType).Elem(), e); err != nil {
-				return err
-			}
-		}
-	case *array.StructBuilder:
-		list, ok := v.([]any)
-		if !ok || len(list) != b.NumField() {
-			return misfit(dt, v)
-		}
-		b.Append(true)
-		for i, e := range list {
-			if err := appendAny(b.FieldBuilder(i), dt.(*arrow.StructType).Field(i).Type, e); err != nil {
-				return err
-			}
-		}
-	case *array.MapBuilder:
-		entries, ok := v.([][2]any)
-		if !ok {
-			return misfit(dt, v)
-		}
-		t := dt.(*arrow.MapType)
-		b.Append(true)
-		for _, e := range entries {
-			if err := appendAny(b.KeyBuilder(), t.KeyType(), e[0]); err != nil {
-				return err
-			}
-			if err := appendAny(b.ItemBuilder(), t.ItemType(), e[1]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // IsNull says whether value i of a is null: also in a column of type NULL, of which

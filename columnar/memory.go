@@ -66,6 +66,16 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 // Peak is the most that was ever reserved at one time.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
+// Touch writes to every page of words, which are all zero: those of a hash table that is
+// about to be looked into at random. A page the system has not given memory yet costs two
+// faults if it is read before it is written, and the second one interrupts every core.
+func Touch[T uint32 | uint64](words []T) {
+	const page = 4096 / 8 // words of eight bytes
+	for i := 0; i < len(words); i += page {
+		words[i] = 0
+	}
+}
+
 // Size classes of a Pool: four per power of two, from 64 bytes to 64 MiB.
 const (
 	minClassBits = 6

@@ -76,6 +76,10 @@ func MovesFields(from, to arrow.DataType) bool {
 	return false
 }
 
+// DecimalAdvice is what to do about a value that does not fit the DECIMAL it is implicitly
+// cast to, see Common.
+const DecimalAdvice = "it is the type in which the values here meet: cast one side to the DECIMAL(p,s) that is wanted, or to DOUBLE"
+
 // CastAdvice is what to do about values of types a and b that should meet and do not.
 func CastAdvice(a, b arrow.DataType) string {
 	x, y := otherFields(a, b)

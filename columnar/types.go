@@ -60,13 +60,23 @@ func IsFloat(dt arrow.DataType) bool {
 	return dt.ID() == arrow.FLOAT32 || dt.ID() == arrow.FLOAT64
 }
 
-// HasEqualForms says whether functions may tell apart values of dt that are equal: 0.0 and
-// -0.0, 24 hours and 1 day.
+// HasEqualForms says whether functions may tell apart values of dt that are equal as keys:
+// 0.0 and -0.0, 24 hours and 1 day, maps with their entries in another order.
 func HasEqualForms(dt arrow.DataType) bool {
 	if n, ok := dt.(arrow.NestedType); ok {
-		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasEqualForms(f.Type) })
+		return dt.ID() == arrow.MAP || slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasEqualForms(f.Type) })
 	}
 	return IsFloat(dt) || dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO
+}
+
+// LosesForm says whether the key of a value of dt forgets how the value was written: as a
+// key 1 month is 30 days, and the entries of a map are sorted. What hands such values on
+// keeps one beside the key.
+func LosesForm(dt arrow.DataType) bool {
+	if n, ok := dt.(arrow.NestedType); ok {
+		return dt.ID() == arrow.MAP || slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return LosesForm(f.Type) })
+	}
+	return dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO
 }
 
 // HasDecimal says whether dt is a DECIMAL, or has one inside.

@@ -44,6 +44,11 @@ var drifts = []struct {
 		name: "a narrower type", source: "a:bigint", file: "a:integer\n1\nNULL",
 		fail: "1;∅", ignore: "1;∅", declared: "1;∅", rescue: "1|∅;∅|∅",
 	},
+	{ // In a DOUBLE every number is the nearest one, whatever wrote it.
+		name: "whole numbers in a DOUBLE", source: "a:double", file: "a:bigint\n7\n9007199254740993\n-9223372036854775807",
+		fail: "7;9007199254740992;-9223372036854776000", ignore: "7;9007199254740992;-9223372036854776000", declared: "7;9007199254740992;-9223372036854776000",
+		rescue: "7|∅;9007199254740992|∅;-9223372036854776000|∅",
+	},
 	{
 		name: "no such column", source: "a:bigint", file: "b:bigint\n7",
 		fail: "column ", ignore: "∅", declared: "∅", rescue: `∅|{"b":7}`,

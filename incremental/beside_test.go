@@ -1,11 +1,15 @@
 package incremental_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/incremental"
@@ -121,4 +125,81 @@ func TestBesideInLittleMemory(t *testing.T) {
 	if refused == 0 || fine == 0 {
 		t.Errorf("%d budgets were refused, %d were enough", refused, fine)
 	}
+}
+
+// The next batch sets out once nothing of one is left to be read, and waits neither for the
+// rest of its rows nor for the sink: here the sink reads on only when the file of the next
+// batch was opened.
+func TestBesideSetsOutBeforeTheLastRow(t *testing.T) {
+	t.Parallel()
+	opened := &openedFiles{FS: vfs.NewMem(), names: map[string]chan struct{}{}}
+	for i := 1; i <= 5; i++ {
+		opened.names[fmt.Sprintf("t/%d.json", i)] = make(chan struct{})
+	}
+	r := besideQuery(t, opened)
+	open := r.cfg.Sink
+	r.cfg.Sink = func(ctx context.Context, o incremental.Output) (connector.Sink, error) {
+		s, err := open(ctx, o)
+		return &slowSink{s, opened}, err
+	}
+	r.run(t)
+	r.wantFive(t, "a slow sink")
+}
+
+// openedFiles tells which of some files were opened.
+type openedFiles struct {
+	vfs.FS
+	mu    sync.Mutex
+	names map[string]chan struct{} // closed and removed once they were
+}
+
+func (f *openedFiles) Open(name string) (vfs.File, error) {
+	f.mu.Lock()
+	for n, c := range f.names {
+		if strings.HasSuffix(name, n) {
+			close(c)
+			delete(f.names, n)
+		}
+	}
+	f.mu.Unlock()
+	return f.FS.Open(name)
+}
+
+// wait returns once the file was opened, at once if it is none of those.
+func (f *openedFiles) wait(ctx context.Context, name string) {
+	f.mu.Lock()
+	c := f.names[name]
+	f.mu.Unlock()
+	if c == nil {
+		return
+	}
+	select {
+	case <-c:
+	case <-ctx.Done():
+	}
+}
+
+// slowSink hands on the end of a batch only once the file of the next one was opened.
+type slowSink struct {
+	connector.Sink
+	opened *openedFiles
+}
+
+func (s *slowSink) Stage(ctx context.Context, b connector.SinkBatch) (connector.Staged, error) {
+	b.Data = &slowReader{b.Data, s.opened, fmt.Sprintf("t/%d.json", b.ID+2)}
+	return s.Sink.Stage(ctx, b)
+}
+
+type slowReader struct {
+	columnar.Reader
+	opened *openedFiles
+	next   string
+}
+
+func (r *slowReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	b, err := r.Reader.Next(ctx)
+	if err == nil {
+		r.opened.wait(ctx, r.next)
+	}
+	return b, err
 }

@@ -37,10 +37,12 @@
 // planned early, it is planned in its turn, where it is tried again, or withdrawn.
 //
 // Without state, or where only aggregates keep some, it sets out sooner still (beside.go):
-// when the sink has taken the last row of batch N, and the workers are free. What its
-// sources note is held in memory until batch N has passed step 3, and its operators wait at
-// a gate below the state until that is saved. If batch N fails in there it is run again, and
-// the loop is set back; if memory is short for two, they do not overlap any more.
+// when the last piece of batch N's input has been taken, and its watermarks have seen every
+// row, so that workers of batch N that find nothing more to read do not wait for those that
+// merge and stage. What its sources note is held in memory until batch N has passed step 3,
+// and its operators wait at a gate below the state until that is saved. If batch N fails in
+// there it is run again, and the loop is set back; if memory is short for two, they do not
+// overlap any more.
 //
 // Errors of the device in steps 2 and 3 are tried again, up to maxAttempts. Any other
 // error ends the query; the next start recovers.

@@ -38,13 +38,17 @@ type incrementalExecution struct {
 
 // newIncrementalExecution prepares a query: names its states, optimizes its plan,
 // describes it for plan.json.
-func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecution, error) {
+func newIncrementalExecution(cfg Config) (*incrementalExecution, error) {
 	x := &incrementalExecution{cfg: cfg}
-	merged, err := logical.StreamJoins(cfg.Plan)
+	numbered, err := logical.NumberSources(cfg.Plan)
 	if err != nil {
 		return nil, err
 	}
-	analyzed, nodes, err := nameStates(stateful.StateColumns(merged), cfg.Mode)
+	merged, err := logical.StreamJoins(numbered)
+	if err != nil {
+		return nil, err
+	}
+	analyzed, nodes, err := nameStates(stateful.StateColumns(merged), cfg.Mode, cfg.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +71,15 @@ func newIncrementalExecution(cfg Config, dir *checkpoint.Dir) (*incrementalExecu
 	if x.plan, err = x.describePlan(); err != nil {
 		return nil, err
 	}
-	if dir != nil {
-		x.provider = state.NewProvider(dir, state.Options{
-			Mem: cfg.Mem, Shards: x.shards(), Budget: cfg.Budget,
-			Snapshots: cfg.Snapshots, Inline: cfg.InlineSnapshots,
-		})
-	}
 	return x, nil
+}
+
+// keepIn says where the states are kept.
+func (x *incrementalExecution) keepIn(dir *checkpoint.Dir) {
+	x.provider = state.NewProvider(dir, state.Options{
+		Mem: x.cfg.Mem, Shards: x.shards(), Budget: x.cfg.Budget,
+		Snapshots: x.cfg.Snapshots, Inline: x.cfg.InlineSnapshots,
+	})
 }
 
 func (x *incrementalExecution) shards() int { return max(x.cfg.Parallel, 1) }
@@ -226,6 +232,7 @@ type batchRun struct {
 	scans      map[string]*connector.ScanStats // by stream name
 	eventTimes *EventTimeStats
 	states     []*stateful.Instance
+	input      inputEnd
 }
 
 // stateOpener opens the state of every operator for a batch that follows last. marks are
@@ -352,15 +359,11 @@ func (r *batchRun) release() {
 // Explain shows the incremental plan of a streaming query: the physical plan with its
 // stateful operators. Of cfg it needs Plan, Mode and Registry.
 func Explain(cfg Config) (string, error) {
-	x, err := newIncrementalExecution(cfg.withDefaults(), nil)
+	x, err := newIncrementalExecution(cfg.withDefaults())
 	if err != nil {
 		return "", err
 	}
-	run := &batchRun{exec: x, scans: map[string]*connector.ScanStats{}, eventTimes: &EventTimeStats{}}
-	for _, op := range x.operators {
-		run.states = append(run.states, op.Unopened())
-	}
-	p, err := physical.NewPlanner(run.strategies(nil, nil)...).Plan(x.optimized)
+	p, err := x.tryPlan()
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/incremental/stateful"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -14,7 +15,11 @@ import (
 // kind and keys, not from its position: agg(city), dedup(id). A name met again gets a
 // number. Only nodes over a stream keep state. It returns the plan and its operators,
 // from the sources outward.
-func nameStates(plan logical.Node, mode connector.OutputMode) (logical.Node, []logical.Node, error) {
+func nameStates(plan logical.Node, mode connector.OutputMode, reg *function.Registry) (logical.Node, []logical.Node, error) {
+	plan, err := groupDistinct(plan, mode, reg)
+	if err != nil {
+		return nil, nil, err
+	}
 	n := namer{used: map[string]int{}, mode: mode}
 	named, err := logical.Transform(plan, func(x logical.Node) (logical.Node, error) {
 		if !logical.IsStreaming(x) {
@@ -48,16 +53,8 @@ func (n *namer) name(x logical.Node) logical.Node {
 	case *logical.Aggregate:
 		return x.WithState(n.unique("agg(" + keyNames(x.Keys) + ")"))
 	case *logical.Distinct:
-		if x.On == nil && !x.WithinWatermark {
-			if n.mode == connector.Append {
-				return n.firstSeen(x)
-			}
-			// DISTINCT of whole rows is an aggregation without aggregates.
-			keys := make([]expr.Named, len(x.Schema().Columns))
-			for i, c := range x.Schema().Columns {
-				keys[i] = expr.Pass(c)
-			}
-			return logical.NewAggregate(x.Input, keys, nil).WithState(n.unique("agg(" + keyNames(keys) + ")"))
+		if isWhole(x) {
+			return n.firstSeen(x)
 		}
 		return x.WithState(n.unique("dedup(" + exprNames(x.On) + ")"))
 	case *logical.Join:
@@ -76,6 +73,22 @@ func (n *namer) name(x logical.Node) logical.Node {
 	}
 	return x
 }
+
+// groupDistinct makes aggregations of each DISTINCT of whole rows over a stream, unless in
+// append mode.
+func groupDistinct(plan logical.Node, mode connector.OutputMode, reg *function.Registry) (logical.Node, error) {
+	if mode == connector.Append {
+		return plan, nil
+	}
+	return logical.Transform(plan, func(x logical.Node) (logical.Node, error) {
+		if d, ok := x.(*logical.Distinct); ok && isWhole(d) && logical.IsStreaming(d) {
+			return d.Grouped(reg)
+		}
+		return x, nil
+	})
+}
+
+func isWhole(d *logical.Distinct) bool { return d.On == nil && !d.WithinWatermark }
 
 // firstSeen is a DISTINCT of whole rows that gives each at once, when it is first seen: a
 // row without an event time, too, which an aggregation would keep for ever.

@@ -183,18 +183,32 @@ func (q *Query) setErr(err error) {
 	}
 }
 
+var errNoQuery = logical.Usagef("the Query is nil; Start returns one that runs")
+
+// orEnded is q, or a query that has ended by errNoQuery for one that was never started.
+func (q *Query) orEnded() *Query {
+	if q != nil && q.done != nil {
+		return q
+	}
+	none := newQuery(Config{}, "", "", func() {})
+	none.setErr(errNoQuery)
+	close(none.done)
+	return none
+}
+
 // ID is the query's identity, the same over restarts; RunID that of this run.
-func (q *Query) ID() string    { return q.id }
-func (q *Query) RunID() string { return q.runID }
-func (q *Query) Name() string  { return q.name }
+func (q *Query) ID() string    { return q.orEnded().id }
+func (q *Query) RunID() string { return q.orEnded().runID }
+func (q *Query) Name() string  { return q.orEnded().name }
 
 // Done is closed when the query has ended.
-func (q *Query) Done() <-chan struct{} { return q.done }
+func (q *Query) Done() <-chan struct{} { return q.orEnded().done }
 
 // Wait returns when the query has ended, with what ended it: nil after Stop or an
 // exhausted trigger. If ctx ends before, it returns the context's error and the query
 // goes on.
 func (q *Query) Wait(ctx context.Context) error {
+	q = q.orEnded()
 	if ctx == nil {
 		return errNoContext
 	}
@@ -208,6 +222,7 @@ func (q *Query) Wait(ctx context.Context) error {
 
 // Err is what ended the query; nil while it runs.
 func (q *Query) Err() error {
+	q = q.orEnded()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.err
@@ -216,6 +231,7 @@ func (q *Query) Err() error {
 // Stop lets the running batch finish and commit, then ends the query; it returns when
 // that is done, or with ctx's error, having ended the query at once.
 func (q *Query) Stop(ctx context.Context) error {
+	q = q.orEnded()
 	if ctx == nil {
 		return errNoContext
 	}
@@ -231,13 +247,17 @@ func (q *Query) Stop(ctx context.Context) error {
 }
 
 // RequestStop is Stop without waiting.
-func (q *Query) RequestStop() { q.stopOnce.Do(func() { close(q.stop) }) }
+func (q *Query) RequestStop() {
+	q = q.orEnded()
+	q.stopOnce.Do(func() { close(q.stop) })
+}
 
 // Kill ends the query in the middle of whatever it does; the next start recovers.
-func (q *Query) Kill() { q.cancel() }
+func (q *Query) Kill() { q.orEnded().cancel() }
 
 // Status says what the query is doing.
 func (q *Query) Status() Status {
+	q = q.orEnded()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.status
@@ -245,6 +265,7 @@ func (q *Query) Status() Status {
 
 // LastProgress is the newest progress report; ok is false before the first batch.
 func (q *Query) LastProgress() (p Progress, ok bool) {
+	q = q.orEnded()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.recent) == 0 {
@@ -255,6 +276,7 @@ func (q *Query) LastProgress() (p Progress, ok bool) {
 
 // RecentProgress is the newest progress reports, at most 100, oldest first.
 func (q *Query) RecentProgress() []Progress {
+	q = q.orEnded()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return append([]Progress(nil), q.recent...)
@@ -270,6 +292,7 @@ var ErrStopped = errors.New("the query has stopped")
 // what ended it; ErrStopped after Stop. A query whose trigger is exhausted has processed
 // what was there.
 func (q *Query) ProcessAllAvailable(ctx context.Context) error {
+	q = q.orEnded()
 	if ctx == nil {
 		return errNoContext
 	}

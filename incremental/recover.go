@@ -25,15 +25,19 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 	if err := logical.Check(cfg.Plan, cfg.Mode); err != nil {
 		return err
 	}
+	if x.exec, err = newIncrementalExecution(cfg); err != nil {
+		return err
+	}
+	if err := x.exec.checkConstants(); err != nil {
+		return err
+	}
 	x.dir, err = checkpoint.Open(cfg.FS, cfg.Checkpoint, checkpoint.Options{
 		Retain: cfg.Retain, FoldEvery: cfg.FoldEvery, ID: cfg.ID, Engine: cfg.Engine,
 	})
 	if err != nil {
 		return err
 	}
-	if x.exec, err = newIncrementalExecution(cfg, x.dir); err != nil {
-		return err
-	}
+	x.exec.keepIn(x.dir)
 	if err := x.dir.CheckPlan(x.exec.plan); err != nil {
 		return err
 	}

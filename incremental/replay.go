@@ -199,7 +199,7 @@ func CheckStart(ctx context.Context, cfg Config) (err error) {
 // Describe is what a checkpoint of the query would keep of it: its operators, sources
 // and settings. Of cfg it needs Plan, Mode, Registry and Settings.
 func Describe(cfg Config) (checkpoint.Plan, error) {
-	x, err := newIncrementalExecution(cfg.withDefaults(), nil)
+	x, err := newIncrementalExecution(cfg.withDefaults())
 	if err != nil {
 		return checkpoint.Plan{}, err
 	}

@@ -124,9 +124,10 @@ type batchResult struct {
 	operators []StateOperatorProgress
 	sources   []map[string]string
 	// before is where the loop stood when the next batch set out beside this one; nil if
-	// none did. ahead is how long that took.
+	// none did.
 	before *place
-	ahead  time.Duration
+	// ahead is how long the loop was busy with a next batch that set out after this one.
+	ahead time.Duration
 }
 
 // eventTimeEnds is what a batch leaves to the watermark.
@@ -154,7 +155,7 @@ func (b *batchResult) release() { b.run.release() }
 // I/O are tried again, as long as nothing is visible, up to maxAttempts.
 func (x *streamExecution) attemptBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (*batchResult, error) {
 	for attempt := 1; ; attempt++ {
-		x.beside = x.begun != nil
+		x.beside = x.begun != nil && !x.begun.alone
 		b, err := x.tryBatch(ctx, entry, why)
 		if err == nil {
 			return b, nil
@@ -213,9 +214,11 @@ func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.Offs
 	counted := &countingReader{Reader: run.reader}
 	save := stateSave{run: run}
 	defer save.end() // of a panic, too
+	beside := x.besides(ctx, entry, why, b)
+	defer beside.giveUp()
 	counted.ended = func() {
-		if save.start(ctx) && why == publishRows {
-			x.setOutBeside(ctx, entry, b)
+		if save.start(ctx) {
+			beside.allRead()
 		}
 	}
 	if why == dropRows {
@@ -231,6 +234,7 @@ func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.Offs
 		save.start(ctx) // unless the sink read to the end
 	}
 	b.state, err = save.wait(err)
+	err = errors.Join(err, beside.wait())
 	b.rows = counted.rows
 	if err == nil {
 		b.inputs, err = x.unchangedInputs(ctx, entry)
@@ -241,7 +245,7 @@ func (x *streamExecution) stageBatch(ctx context.Context, entry *checkpoint.Offs
 	if b.before == nil {
 		b.endEventTimes(x.watermarks, entry)
 	}
-	x.exec.timings.addBatch = time.Since(start) - b.ahead
+	x.exec.timings.addBatch = time.Since(start)
 	return nil
 }
 

@@ -49,6 +49,7 @@ func (r *batchRun) planScan(pl *physical.Planner, x *logical.StreamScan, s *stre
 	return physical.NewScan(physical.ScanSpec{
 		Name: name, Schema: x.Full.Arrow(), Units: rangeUnits(name, s, entry),
 		Columns: append([]int{}, x.Positions...), Filters: filters, Ordinal: pl.WantsOrdinal(),
+		LastTaken: r.input.await(),
 	})
 }
 
@@ -111,13 +112,13 @@ func (r *batchRun) planWatermark(pl *physical.Planner, n logical.Node) (physical
 		return nil, err
 	}
 	return stateful.NewObserve(in, stateful.ObserveSpec{
-		Column: column, Label: x.Label, Delay: x.Delay, MaxFuture: ahead, Observer: r.eventTimes,
+		Column: column, Label: x.Label, Delay: x.Delay, MaxFuture: ahead, Observer: r.eventTimes, Ended: r.input.await(),
 	}), nil
 }
 
 // planStateful plans the nodes that keep state.
 func (r *batchRun) planStateful(pl *physical.Planner, n logical.Node) (physical.Plan, error) {
-	name := stateName(n)
+	name := stateful.StateName(n)
 	if name == "" {
 		return nil, nil
 	}
@@ -128,21 +129,4 @@ func (r *batchRun) planStateful(pl *physical.Planner, n logical.Node) (physical.
 		return stateful.PlanNode(pl, n, inst)
 	}
 	return nil, fmt.Errorf("bug: the state %s of %s is not open", name, n)
-}
-
-// stateName is the name of the state a node keeps, "" for none.
-func stateName(n logical.Node) string {
-	switch x := n.(type) {
-	case *logical.Aggregate:
-		return x.State
-	case *logical.Distinct:
-		return x.State
-	case *logical.Join:
-		return x.State
-	case *logical.Limit:
-		return x.State
-	case *logical.MapGroups:
-		return x.State
-	}
-	return ""
 }

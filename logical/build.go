@@ -208,7 +208,7 @@ func (g *GroupedData) Agg(aggs ...expr.Term) *DataFrame {
 		if err != nil {
 			return nil, err
 		}
-		node, err := BuildAggregate(keyed.node, keys, outputs)
+		node, err := BuildAggregate(d.reg, keyed.node, keys, outputs)
 		if err != nil || len(shown) == len(keys) {
 			return node, err
 		}
@@ -376,7 +376,7 @@ func AssignWindow(input Node, time expr.Expr, spec expr.WindowSpec, keys []expr.
 
 // BuildAggregate aggregates input by keys and computes outputs, expressions over keys
 // and aggregate calls. The result has the keys, then the outputs.
-func BuildAggregate(input Node, keys, outputs []expr.Named) (Node, error) {
+func BuildAggregate(reg *function.Registry, input Node, keys, outputs []expr.Named) (Node, error) {
 	var aggs []expr.Named
 	plain := true
 	finish := make([]expr.Named, 0, len(keys)+len(outputs))
@@ -397,9 +397,9 @@ func BuildAggregate(input Node, keys, outputs []expr.Named) (Node, error) {
 		o.Expr = e
 		finish = append(finish, o)
 	}
-	agg := NewAggregate(input, keys, aggs)
-	if plain {
-		return agg, nil
+	agg, err := Group(reg, input, keys, aggs)
+	if plain || err != nil {
+		return agg, err
 	}
 	for _, f := range finish {
 		for _, id := range expr.Columns(f.Expr) {
@@ -421,7 +421,7 @@ func ExtractAggregates(e expr.Expr, keys []expr.Named, aggs *[]expr.Named) (expr
 	}
 	if a, ok := e.(*expr.Agg); ok {
 		for _, known := range *aggs {
-			if expr.Equal(known.Expr, a) {
+			if expr.Same(known.Expr, a) {
 				return known.Column(), nil
 			}
 		}

@@ -250,6 +250,35 @@ func origin(n Node, id expr.ID) expr.ID {
 	return id
 }
 
+// BoundOf is the tumbling or hopping window that an expression over n is a bound of, as it
+// is, and which one; nil if it is none.
+func BoundOf(n Node, e expr.Expr) (w *Window, isEnd bool) {
+	c, ok := e.(*expr.Column)
+	if !ok {
+		return nil, false
+	}
+	switch x := n.(type) {
+	case *Project:
+		for _, p := range x.Columns {
+			if p.ID == c.ID {
+				return BoundOf(x.Input, p.Expr)
+			}
+		}
+	case *Filter:
+		return BoundOf(x.Input, e)
+	case *Alias:
+		return BoundOf(x.Input, e)
+	case *Window:
+		switch {
+		case x.Input.Schema().Has(c.ID):
+			return BoundOf(x.Input, e)
+		case !x.IsSession() && (c.ID == x.Start.ID || c.ID == x.End.ID):
+			return x, c.ID == x.End.ID
+		}
+	}
+	return nil, false
+}
+
 func checkDistinct(d *Distinct, mode connector.OutputMode, up above) error {
 	if openSession(d.Input) != nil {
 		return &UnsupportedError{What: "DISTINCT over SESSION on a stream", Reason: "a session's bounds are known only once its rows are grouped",

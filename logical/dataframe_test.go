@@ -259,7 +259,7 @@ func TestDataFrame(t *testing.T) {
 		"ignore nulls of rank":         {df.Select(call("rank").IgnoreNulls().Over(byC)), "error: select: rank takes no IGNORE NULLS"},
 		"ignore nulls of sum":          {df.Select(call("sum", col("b")).IgnoreNulls().Over(byC)), "error: select: sum takes no IgnoreNulls"},
 		"distinct rank":                {df.Select(call("rank").Distinct().Over(byC)), "error: select: Distinct and Filter apply to an aggregate, not to rank"},
-		"distinct over a moving frame": {df.Select(call("sum", col("b")).Distinct().Over(byC.Rows(here, here))), "error: select: DISTINCT over a frame that moves is not supported; begin the frame with UNBOUNDED PRECEDING"},
+		"distinct over a moving frame": {df.Select(call("sum", col("b")).Distinct().Over(byC.Rows(here, here))), "Project sum(DISTINCT t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW)\n  Over sum(DISTINCT t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW)\n    Scan t columns=[a, b, c, ts, ok]"},
 		"frame backwards":              {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Following, lit(1)), here))), "error: select: the frame ends before it begins; ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"},
 		"frame by a fraction":          {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, lit(1.5)), here))), "error: select: ROWS takes a whole number that is not negative, not 1.5"},
 		"frame by a column":            {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, col("a")), here))), "error: select: the offset of a frame is a constant, not a"},

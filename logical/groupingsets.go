@@ -168,7 +168,7 @@ func (d *DataFrame) aggregateSets(keys []expr.Named, shown []shownKey, sets func
 			return nil
 		})
 	}
-	node, err := BuildAggregate(g.Expand(d.node), g.Keys, outputs)
+	node, err := BuildAggregate(d.reg, g.Expand(d.node), g.Keys, outputs)
 	if err != nil {
 		return nil, err
 	}

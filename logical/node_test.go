@@ -110,7 +110,7 @@ func TestBuildAggregate(t *testing.T) {
 	key := expr.As(next, "k")
 	// The key's expression stands for the key, also within another; an aggregate used
 	// twice is computed once.
-	n, err := logical.BuildAggregate(scan, []expr.Named{key}, []expr.Named{
+	n, err := logical.BuildAggregate(registry, scan, []expr.Named{key}, []expr.Named{
 		expr.As(call("*", next, sum), "x"), expr.As(call("+", sum, sum), "y"),
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestBuildAggregate(t *testing.T) {
 	if got := logical.Format(n); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	_, err = logical.BuildAggregate(scan, []expr.Named{key}, []expr.Named{expr.As(call("+", b, b), "z")})
+	_, err = logical.BuildAggregate(registry, scan, []expr.Named{key}, []expr.Named{expr.As(call("+", b, b), "z")})
 	if err == nil || err.Error() != "t.b + t.b is neither grouped by nor aggregated" {
 		t.Errorf("got the error %v", err)
 	}

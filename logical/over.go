@@ -64,7 +64,7 @@ func (o *Over) String() string {
 // nil, above node, and puts their columns into the expressions.
 func PlaceOvers(node Node, list []*expr.Expr) (Node, error) {
 	var found []expr.Named
-	var known expr.Set // the expressions of found
+	known := expr.Set{Calls: true} // the expressions of found
 	for _, x := range list {
 		if *x == nil || !expr.HasOver(*x) {
 			continue

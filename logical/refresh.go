@@ -87,7 +87,7 @@ func (r refresher) node(n Node) Node {
 		m.Filters = r.exprs(x.Filters)
 		return &m
 	case *Values:
-		return &Values{Rows: x.Rows, Output: r.schema(x.Output)}
+		return &Values{Rows: x.Rows, Output: r.schema(x.Output), Given: x.Given}
 	case *Project:
 		return NewProject(fresh[0], r.named(x.Columns))
 	case *Aggregate:

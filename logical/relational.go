@@ -108,6 +108,11 @@ func (a *Aggregate) WithState(name string) *Aggregate {
 	return &n
 }
 
+// WithAggs computes other aggregates under the same names.
+func (a *Aggregate) WithAggs(aggs []expr.Named) *Aggregate {
+	return NewAggregate(a.Input, a.Keys, aggs).WithState(a.State)
+}
+
 func (a *Aggregate) Schema() *Schema { return a.schema }
 func (a *Aggregate) WithChildren(c []Node) Node {
 	return NewAggregate(c[0], a.Keys, a.Aggs).WithState(a.State)

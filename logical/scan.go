@@ -3,8 +3,10 @@ package logical
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
@@ -175,6 +177,9 @@ func (s *StreamScan) WithFilters(filters []expr.Expr) *StreamScan {
 type Values struct {
 	Rows   [][]expr.Expr
 	Output *Schema
+	// Given says that a program handed the rows over: they are data, as a table's are, and
+	// not part of the query.
+	Given bool
 }
 
 // NewValues makes rows of Go values, or of expr.Terms without columns, in the columns of a
@@ -188,28 +193,37 @@ func NewValues(reg *function.Registry, schema *arrow.Schema, rows [][]any) (*Val
 		out.Columns = append(out.Columns, &expr.Column{ID: expr.NewID(), Name: f.Name, DataType: f.Type, Null: true})
 	}
 	constants := &DataFrame{node: &Values{Output: &Schema{}}, reg: reg}
-	v := &Values{Output: out}
+	v := &Values{Output: out, Given: true}
 	for i, row := range rows {
 		if len(row) != len(out.Columns) {
 			return nil, fmt.Errorf("row %d has %d values, the schema %d columns", i, len(row), len(out.Columns))
 		}
 		made := make([]expr.Expr, len(row))
 		for k, value := range row {
-			t, ok := value.(expr.Term)
-			if !ok {
-				t = expr.Lit(value)
-			}
-			x, err := constants.resolve(t, false)
-			if err == nil {
-				made[k], err = expr.NewCast(x, out.Columns[k].DataType, false)
-			}
-			if err != nil {
+			var err error
+			if made[k], err = constants.valueOf(value, out.Columns[k].DataType); err != nil {
 				return nil, fmt.Errorf("row %d, column %s: %w", i, out.Columns[k].Name, err)
 			}
 		}
 		v.Rows = append(v.Rows, made)
 	}
 	return v, nil
+}
+
+// valueOf is a Go value, or a Term, as a constant of a type.
+func (d *DataFrame) valueOf(value any, dt arrow.DataType) (expr.Expr, error) {
+	t, isTerm := value.(expr.Term)
+	if !isTerm {
+		t = expr.Lit(value)
+	}
+	x, err := d.resolve(t, false)
+	if err != nil {
+		return nil, err
+	}
+	if x, err = expr.NewCast(x, dt, false); err == nil && !isTerm {
+		err = expr.FoldError(&function.Env{Mem: memory.DefaultAllocator, Location: time.UTC}, x)
+	}
+	return x, err
 }
 
 func (v *Values) Schema() *Schema          { return v.Output }
@@ -223,7 +237,7 @@ func (v *Values) Exprs() []expr.Expr {
 	return out
 }
 func (v *Values) WithExprs(exprs []expr.Expr) Node {
-	n := &Values{Output: v.Output, Rows: make([][]expr.Expr, len(v.Rows))}
+	n := &Values{Output: v.Output, Given: v.Given, Rows: make([][]expr.Expr, len(v.Rows))}
 	for i, r := range v.Rows {
 		n.Rows[i], exprs = exprs[:len(r):len(r)], exprs[len(r):]
 	}

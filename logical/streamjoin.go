@@ -31,7 +31,7 @@ func PartsOf(j *Join) JoinParts {
 		}
 		ids := expr.Columns(c)
 		switch {
-		case len(ids) == 0 || mayFail(c):
+		case len(ids) == 0 || expr.IsFallible(c):
 			p.Rest = append(p.Rest, c)
 		case left.Has(ids...):
 			p.Left = append(p.Left, c)
@@ -93,7 +93,7 @@ func mergeFilter(f *Filter, j *Join) Node {
 		// Both sides of an equality are computed for every row, not for the pairs that
 		// other conditions leave.
 		_, isKey := keyOf(c, j.Left.Schema(), j.Right.Schema())
-		if len(above) > 0 || isVolatile(c) || isKey && keyed && mayFail(c) {
+		if len(above) > 0 || isVolatile(c) || isKey && keyed && expr.IsFallible(c) {
 			above = append(above, c)
 			continue
 		}
@@ -113,18 +113,6 @@ func mergeFilter(f *Filter, j *Join) Node {
 // isVolatile says whether two evaluations of e may differ.
 func isVolatile(e expr.Expr) bool {
 	return callsAny(e, func(o *function.Overload) bool { return o.Volatility == function.Volatile })
-}
-
-// mayFail says whether evaluating e may be an error for some value.
-func mayFail(e expr.Expr) bool {
-	fails := callsAny(e, func(o *function.Overload) bool { return o.Fallible })
-	expr.Walk(e, func(x expr.Expr) bool {
-		if c, ok := x.(*expr.Cast); ok && !c.Try && function.CastMayFail(c.Input.Type(), c.To) {
-			fails = true
-		}
-		return !fails
-	})
-	return fails
 }
 
 func callsAny(e expr.Expr, is func(o *function.Overload) bool) bool {

@@ -18,7 +18,7 @@ var DerivePredicates Rule = rule{"derive_predicates", func(n logical.Node) (logi
 	var left, right []expr.Expr
 	for _, c := range expr.Conjuncts(j.On) {
 		or, ok := c.(*expr.Logic)
-		if !ok || or.Op != expr.Or || isVolatile(c) || isFallible(c) {
+		if !ok || or.Op != expr.Or || isVolatile(c) || expr.IsFallible(c) {
 			continue
 		}
 		if d := alternatives(or, j.Left.Schema()); d != nil {

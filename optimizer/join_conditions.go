@@ -24,7 +24,7 @@ var JoinConditions Rule = rule{"join_conditions", func(n logical.Node) (logical.
 		}
 		// Both sides of an equality are computed for every row of an input, not for
 		// the pairs that other conditions leave.
-		if isEquality(c) && isFallible(c) && !alone {
+		if isEquality(c) && expr.IsFallible(c) && !alone {
 			return false
 		}
 		alone = false

@@ -38,12 +38,12 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) })
 	case *logical.Unnest: // rows without elements are dropped, for which a condition must not fail
 		schema := in.Input.Schema()
-		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) && !isFallible(c) })
+		return pushUnary(f, in, conds, func(c expr.Expr) bool { return schema.Has(expr.Columns(c)...) && !expr.IsFallible(c) })
 	case *logical.Over: // whole partitions may go
 		keys := columnsOf(in.Partition())
 		return pushUnary(f, in, conds, func(c expr.Expr) bool {
 			ids := expr.Columns(c)
-			return len(ids) > 0 && keys.Has(ids...) && !isFallible(c) && respectsEquality(c)
+			return len(ids) > 0 && keys.Has(ids...) && !expr.IsFallible(c) && respectsEquality(c)
 		})
 	case *logical.Aggregate:
 		return pushThroughAggregate(f, in, conds)
@@ -58,7 +58,7 @@ func pushFilter(f *logical.Filter) (logical.Node, error) {
 	case *logical.AsofJoin: // without a row of the right side another would be the nearest
 		return pushUnary(f, in, conds, func(c expr.Expr) bool {
 			ids := expr.Columns(c)
-			return len(ids) > 0 && in.Left.Schema().Has(ids...) && !isFallible(c)
+			return len(ids) > 0 && in.Left.Schema().Has(ids...) && !expr.IsFallible(c)
 		})
 	}
 	return f, nil
@@ -72,7 +72,7 @@ func split(conds []expr.Expr, below func(expr.Expr) bool) (push, keep []expr.Exp
 		if isVolatile(c) {
 			return push, append(keep, conds[i:]...)
 		}
-		if (len(keep) == 0 || !isFallible(c)) && below(c) {
+		if (len(keep) == 0 || !expr.IsFallible(c)) && below(c) {
 			push = append(push, c)
 		} else {
 			keep = append(keep, c)
@@ -113,7 +113,7 @@ func pushThroughWindow(f *logical.Filter, w *logical.Window, conds []expr.Expr) 
 		schema = columnsOf(w.PartitionKeys)
 	}
 	return pushUnary(f, w, conds, func(c expr.Expr) bool {
-		return schema.Has(expr.Columns(c)...) && !isFallible(c) && (!w.IsSession() || respectsEquality(c))
+		return schema.Has(expr.Columns(c)...) && !expr.IsFallible(c) && (!w.IsSession() || respectsEquality(c))
 	})
 }
 
@@ -164,7 +164,7 @@ func pushThroughAggregate(f *logical.Filter, a *logical.Aggregate, conds []expr.
 	}
 	push, keep := split(conds, func(c expr.Expr) bool {
 		ids := expr.Columns(c)
-		return len(ids) > 0 && keys.Has(ids...) && !isFallible(c) && respectsEquality(c)
+		return len(ids) > 0 && keys.Has(ids...) && !expr.IsFallible(c) && respectsEquality(c)
 	})
 	if len(push) == 0 {
 		return f, nil
@@ -189,7 +189,7 @@ func pushThroughDistinct(f *logical.Filter, d *logical.Distinct, conds []expr.Ex
 	}
 	return pushUnary(f, d, conds, func(c expr.Expr) bool {
 		ids := expr.Columns(c)
-		return len(ids) > 0 && schema.Has(ids...) && !isFallible(c) && respectsEquality(c)
+		return len(ids) > 0 && schema.Has(ids...) && !expr.IsFallible(c) && respectsEquality(c)
 	})
 }
 
@@ -223,7 +223,7 @@ func mapColumns(e expr.Expr, from, to *logical.Schema) (expr.Expr, error) {
 
 // pushThroughSetOp filters both sides: a row that fails the condition is on neither.
 func pushThroughSetOp(f *logical.Filter, s *logical.SetOp, conds []expr.Expr) (logical.Node, error) {
-	push, keep := split(conds, func(c expr.Expr) bool { return !isFallible(c) && respectsEquality(c) })
+	push, keep := split(conds, func(c expr.Expr) bool { return !expr.IsFallible(c) && respectsEquality(c) })
 	if len(push) == 0 {
 		return f, nil
 	}
@@ -269,7 +269,7 @@ func pushSides(same logical.Node, j *logical.Join, conds []expr.Expr, intoLeft, 
 	_, keep := split(conds, func(c expr.Expr) bool {
 		ids := expr.Columns(c)
 		switch {
-		case len(ids) == 0 || isFallible(c):
+		case len(ids) == 0 || expr.IsFallible(c):
 			return false
 		case intoLeft && j.Left.Schema().Has(ids...):
 			left = append(left, c)

@@ -98,7 +98,7 @@ func (g *joinGraph) flatten(n logical.Node) bool {
 		return false
 	}
 	for _, c := range expr.Conjuncts(j.On) {
-		if isVolatile(c) || isFallible(c) {
+		if isVolatile(c) || expr.IsFallible(c) {
 			return false
 		}
 		g.conds = append(g.conds, joinCond{cond: c, class: -1})

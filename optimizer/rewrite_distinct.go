@@ -2,7 +2,6 @@ package optimizer
 
 import (
 	"github.com/tidemill/tidemill/logical"
-	"github.com/tidemill/tidemill/logical/expr"
 )
 
 // RewriteDistinct makes DISTINCT of whole rows an aggregation without aggregates:
@@ -12,15 +11,10 @@ var RewriteDistinct Rule = rule{"rewrite_distinct", func(n logical.Node) (logica
 	if !ok || d.On != nil || d.WithinWatermark || d.State != "" {
 		return n, nil
 	}
-	in := d.Input.Schema().Columns
-	if len(in) == 0 || len(logical.SessionBounds(d.Input)) > 0 {
+	if len(d.Schema().Columns) == 0 || len(logical.SessionBounds(d.Input)) > 0 {
 		// Without keys an aggregate has a row of its own; and grouping by the bounds
 		// of a session merges sessions, DISTINCT does not.
 		return n, nil
 	}
-	keys := make([]expr.Named, len(in))
-	for i, c := range in {
-		keys[i] = expr.Pass(c)
-	}
-	return logical.NewAggregate(d.Input, keys, nil), nil
+	return d.Grouped(builtins())
 }}

@@ -65,18 +65,6 @@ func isVolatile(e expr.Expr) bool {
 	return anyCall(e, func(o *function.Overload) bool { return o.Volatility == function.Volatile })
 }
 
-// isFallible says whether evaluating e may be an error for some row.
-func isFallible(e expr.Expr) bool {
-	fails := anyCall(e, func(o *function.Overload) bool { return o.Fallible })
-	expr.Walk(e, func(x expr.Expr) bool {
-		if c, ok := x.(*expr.Cast); ok && !c.Try && function.CastMayFail(c.Input.Type(), c.To) {
-			fails = true
-		}
-		return !fails
-	})
-	return fails
-}
-
 // respectsEquality says whether e has the same value for rows that grouping, DISTINCT
 // and set operations take for equal: -0.0 equals 0.0 and every NaN every other, yet
 // functions can tell them apart; likewise 24 hours and 1 day. Such a column may be

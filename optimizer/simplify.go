@@ -153,7 +153,7 @@ func factor(l *expr.Logic) expr.Expr {
 	for i, a := range l.Args {
 		branches[i] = expr.Conjuncts(a)
 	}
-	common := slices.DeleteFunc(slices.Clone(branches[0]), func(c expr.Expr) bool { return isFallible(c) || isVolatile(c) })
+	common := slices.DeleteFunc(slices.Clone(branches[0]), func(c expr.Expr) bool { return expr.IsFallible(c) || isVolatile(c) })
 	for _, b := range branches[1:] {
 		if len(common) == 0 {
 			return l

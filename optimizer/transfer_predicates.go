@@ -69,7 +69,7 @@ func missing(from logical.Node, a *expr.Column, to logical.Node, b *expr.Column)
 	known := setOf(holding(to, b.ID))
 	var list []expr.Expr
 	for _, c := range holding(from, a.ID) {
-		if isVolatile(c) || isFallible(c) || !respectsEquality(c) {
+		if isVolatile(c) || expr.IsFallible(c) || !respectsEquality(c) {
 			continue
 		}
 		moved, err := expr.Transform(c, func(x expr.Expr) (expr.Expr, error) {

@@ -148,7 +148,8 @@ func (s *AggregateSpec) HasDistinct() bool {
 
 // twoLevels takes aggregates apart that are all over distinct values of the same
 // arguments: inner is the keys and those arguments, outer the aggregates over the
-// columns of inner, DISTINCT no more. ok is false if they are anything else.
+// columns of inner, DISTINCT no more. ok is false if they are anything else, or want values
+// as they were written, which keys forget.
 func (s *AggregateSpec) twoLevels() (inner, outer []expr.Named, ok bool) {
 	inner = append([]expr.Named(nil), s.Keys...)
 	first := s.calls[0].agg
@@ -157,7 +158,7 @@ func (s *AggregateSpec) twoLevels() (inner, outer []expr.Named, ok bool) {
 	}
 	for i, c := range s.calls {
 		a := c.agg
-		if a.Filter != nil || a.Signature.Overload.Ordered || !a.Distinct && !a.Signature.Overload.IgnoresDistinct || len(a.Args) != len(first.Args) {
+		if a.Filter != nil || a.Signature.Overload.Ordered || function.ChoosesForm(a.Signature.Overload, a.Signature.Args) || !a.Distinct && !a.Signature.Overload.IgnoresDistinct || len(a.Args) != len(first.Args) {
 			return nil, nil, false
 		}
 		n := *a

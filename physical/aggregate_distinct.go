@@ -9,8 +9,27 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/columnar/kernel"
+	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/physical/eval"
 )
+
+// OverSets gives aggregates over distinct values a state with these values, which can be
+// merged: all of them, or those alone that choose among the forms of equal values.
+func OverSets(aggs []expr.Named, all bool) []expr.Named {
+	out := slices.Clone(aggs)
+	for i, n := range aggs {
+		agg := *n.Expr.(*expr.Agg)
+		plain := agg.Signature.Overload
+		if !agg.Distinct || !all && (plain.Ordered || !function.ChoosesForm(plain, agg.Signature.Args)) {
+			continue
+		}
+		signature := *agg.Signature
+		signature.Overload = function.OverSet(plain, agg.Signature.Args)
+		agg.Signature, agg.Distinct = &signature, false
+		out[i].Expr = &agg
+	}
+	return out
+}
 
 // IsOrdered says whether aggregate i depends on the order of rows.
 func (s *AggregateSpec) IsOrdered(i int) bool { return s.calls[i].agg.Signature.Overload.Ordered }

@@ -134,7 +134,7 @@ func (s *finalAggregate) prepare(ctx context.Context) error {
 // read reads an input to its end.
 func (s *finalAggregate) read(ctx context.Context, in columnar.Reader, w *mergeWorker) error {
 	if inner, metrics := unwrapped(in); inner != nil {
-		if p, ok := inner.(*partialReader); ok {
+		if p, ok := inner.(*partialReader); ok && p.plan.Kept == nil {
 			return s.readPartial(ctx, p, metrics, w)
 		}
 	}

@@ -73,9 +73,10 @@ type partialReader struct {
 	rows    int // since the last flush
 	aside   bool
 	ended   bool
-	give    int     // the next group to give while flushing
-	given   int     // the most groups that were flushed at once
-	firsts  []int64 // of the batch given last
+	giving  []uint32 // the groups being flushed; nil before the first is given
+	give    int      // the next one of them
+	given   int      // the most groups that were flushed at once
+	firsts  []int64  // of the batch given last
 	flush   bool
 	arrived *arrivals
 }
@@ -158,8 +159,9 @@ func (r *partialReader) advance(ctx context.Context) error {
 	for {
 		b, err := r.input.Next(ctx)
 		if isEnd(err) {
-			r.ended, r.flush = true, r.g.groups() > 0
-			r.plan.Kept.measured(r.rows, r.g.groups())
+			n := r.g.groups() - r.g.idle
+			r.ended, r.flush = true, n > 0
+			r.plan.Kept.measured(r.rows, n)
 			return nil
 		}
 		if err != nil {
@@ -186,33 +188,46 @@ func (r *partialReader) full() bool {
 
 // nextGroups is some of the groups being flushed; nil when that is done.
 func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
-	from := r.give
-	to := min(from+r.ec.batchRows(), r.g.groups())
-	if from == to {
-		if to*minReduction > r.rows && !r.ended {
-			r.aside = true
-			r.g.release()
-			r.g = nil
-		} else {
-			r.g.reset()
-		}
-		r.given = max(r.given, to)
-		r.flush, r.give, r.rows = false, 0, 0
+	if r.giving == nil {
+		r.giving = r.g.met()
+	}
+	groups := r.giving[r.give:min(r.give+r.ec.batchRows(), len(r.giving))]
+	if len(groups) == 0 {
+		r.endFlush(len(r.giving))
 		return nil, nil
 	}
-	r.give = to
-	groups := iota32(to)[from:]
+	r.give += len(groups)
 	columns, err := r.g.states(groups)
 	if err != nil {
 		return nil, err
 	}
-	r.firsts = append(r.firsts[:0], r.g.first[from:to]...)
-	return takeBatch(r.schema, columns, int64(to-from)), nil
+	r.firsts = resize(r.firsts, len(groups))
+	for i, g := range groups {
+		r.firsts[i] = r.g.first[g]
+	}
+	return takeBatch(r.schema, columns, int64(len(groups))), nil
+}
+
+// endFlush goes on after so many groups were given away.
+func (r *partialReader) endFlush(groups int) {
+	r.given = max(r.given, groups)
+	switch {
+	case r.ended:
+		r.plan.Kept.give(r.g, r.given, true)
+		r.g = nil
+	case groups*minReduction > r.rows:
+		r.aside = true
+		r.g.release()
+		r.g = nil
+	default:
+		r.g.reset()
+	}
+	r.flush, r.giving, r.give, r.rows = false, nil, 0, 0
 }
 
 func (r *partialReader) Close() error {
 	if r.g != nil {
-		r.plan.Kept.give(r.g, max(r.given, r.g.groups()))
+		r.plan.Kept.give(r.g, max(r.given, r.g.groups()), false)
 		r.g = nil
 	}
 	r.ended, r.flush = true, false

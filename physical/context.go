@@ -35,8 +35,9 @@ type ExecContext struct {
 	// ScanStats gives the counters of a scan; nil, or returning nil, counts nothing.
 	ScanStats func(s *Scan) *connector.ScanStats
 
-	keys   *keyScope   // what is being opened is in the probe side of these joins
-	shared *sharedRuns // of this run; set by Run
+	stop   func() error // that of the context of this run; set by Run
+	keys   *keyScope    // what is being opened is in the probe side of these joins
+	shared *sharedRuns  // of this run; set by Run
 }
 
 func (ec *ExecContext) batchRows() int {
@@ -50,7 +51,7 @@ func (ec *ExecContext) parallel() int { return max(ec.Parallel, 1) }
 
 // Env is what expressions are evaluated with. Each Reader makes its own.
 func (ec *ExecContext) Env() *eval.Env {
-	return &eval.Env{Mem: ec.Mem, Now: ec.Now, Location: ec.Location, Seed: ec.Seed, Salt: ec.Salt}
+	return &eval.Env{Mem: ec.Mem, Now: ec.Now, Location: ec.Location, Seed: ec.Seed, Salt: ec.Salt, Budget: ec.Budget, Stop: ec.stop}
 }
 
 func (ec *ExecContext) scanStats(s *Scan) *connector.ScanStats {

@@ -22,7 +22,10 @@ type grouping struct {
 	accs  []function.Accumulator
 	// first is the number of the row in which each group was first seen (arrivals). Results
 	// come in that order.
-	first   []int64
+	first []int64
+	// idle is how many groups no row has met: their keys are those of an earlier run (rest),
+	// and their first is unmet.
+	idle    int
 	room    int // groups the accumulators have room for
 	ids     []uint32
 	account *account
@@ -92,6 +95,9 @@ func (g *grouping) intern(keys []arrow.Array, rows int, number int64) ([]uint32,
 		if n := g.table.Len(); n > len(g.first) {
 			g.seeFirst(n, number)
 		}
+		if g.idle > 0 {
+			g.meet(number)
+		}
 	}
 	g.makeRoom()
 	return g.ids, nil
@@ -111,6 +117,31 @@ func (g *grouping) seeFirst(n int, number int64) {
 			}
 		}
 	}
+}
+
+// unmet is first of a group that has only a key.
+const unmet = math.MinInt64
+
+// meet notes where idle groups were seen first.
+func (g *grouping) meet(number int64) {
+	for i, id := range g.ids {
+		if g.first[id] != unmet {
+			continue
+		}
+		g.first[id] = number + int64(i)
+		if g.idle--; g.idle == 0 {
+			return
+		}
+	}
+}
+
+// met is every group that has rows.
+func (g *grouping) met() []uint32 {
+	all := g.all()
+	if g.idle == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(id uint32) bool { return g.first[id] == unmet })
 }
 
 func (g *grouping) makeRoom() {
@@ -321,7 +352,20 @@ func (g *grouping) reset() {
 	if g.table != nil {
 		g.table.Reset()
 	}
-	g.first = g.first[:0]
+	g.first, g.idle = g.first[:0], 0
+}
+
+// rest forgets all rows and keeps the memory and the keys: to find a key is less work than
+// to add it.
+func (g *grouping) rest() {
+	all := g.all()
+	for _, a := range g.accs {
+		a.Clear(all)
+	}
+	for i := range g.first {
+		g.first[i] = unmet
+	}
+	g.idle = len(g.first)
 }
 
 // all is every group, in order of first sight by this grouping.

@@ -132,7 +132,7 @@ func (x *asofIndex) build(store *rowStore, program *eval.Program, env *eval.Env)
 		times := columnar.PlainColumn(env.Mem, columns[0])
 		releaseAll(columns)
 		x.columns = append(x.columns, times)
-		size += dataBytes(times.Data())
+		size += columnar.DataBytes(times.Data())
 		for row := range times.Len() {
 			if columnar.IsNull(times, row) {
 				x.table.Exclude(int(store.starts[i]) + row)

@@ -30,6 +30,7 @@ type Over struct {
 // it has not.
 type overLayout struct {
 	args           []int
+	order          []int // of an aggregate
 	filter         int
 	key, low, high int // of a RANGE frame with offsets
 }
@@ -58,6 +59,9 @@ func NewOver(input Plan, functions []expr.Named) (*Over, error) {
 		l := overLayout{filter: place(filter), key: place(o.Frame.Key), low: place(o.Frame.Low.Value), high: place(o.Frame.High.Value)}
 		for _, a := range args {
 			l.args = append(l.args, place(whereCounted(a, filter)))
+		}
+		for _, k := range o.AggregateOrder() {
+			l.order = append(l.order, place(whereCounted(k.Expr, filter)))
 		}
 		p.layout = append(p.layout, l)
 	}
@@ -189,7 +193,7 @@ func (r *overReader) compute(ctx context.Context) error {
 			return err
 		}
 		o := f.Expr.(*expr.Over)
-		v, err := rows.evaluate(o, r.plan.layout[i])
+		v, err := rows.evaluate(ctx, o, r.plan.layout[i])
 		if err != nil {
 			return eval.Failed(o, err)
 		}
@@ -227,7 +231,7 @@ func (r *overReader) collect(ctx context.Context) error {
 		r.batches = append(r.batches, overBatch{b, columns, PositionOf(r.input)})
 		size := batchBytes(b) + 64*b.NumRows() // the order, the frames and a value
 		for _, c := range columns {
-			size += dataBytes(c.Data())
+			size += columnar.DataBytes(c.Data())
 		}
 		if err := r.account.add(size); err != nil {
 			return err

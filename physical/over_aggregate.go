@@ -1,6 +1,8 @@
 package physical
 
 import (
+	"context"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -11,7 +13,7 @@ import (
 )
 
 // aggregate is the value of an aggregate over each row's frame.
-func (w *overRows) aggregate(o *expr.Over, l overLayout) (arrow.Array, error) {
+func (w *overRows) aggregate(ctx context.Context, o *expr.Over, l overLayout) (arrow.Array, error) {
 	low, high := w.frame(o, l)
 	a := &overAggregate{overRows: w, agg: o.Agg}
 	if l.filter >= 0 {
@@ -28,22 +30,48 @@ func (w *overRows) aggregate(o *expr.Over, l overLayout) (arrow.Array, error) {
 		a.args = append(a.args, columnar.ColumnDatum(w.columns[at]))
 	}
 	if o.Agg.Signature.Overload.Ordered {
-		a.args = append(a.args, columnar.ColumnDatum(ordinals(w.mem, 0, w.n, nil)))
+		a.args = append(a.args, columnar.ColumnDatum(w.ordinals(o.Agg.Order, l.order)))
 	}
 	defer func() {
 		for _, d := range a.args {
 			d.Release()
 		}
 	}()
-	if o.Agg.Distinct {
+	switch {
+	case o.Agg.Distinct && o.Frame.Exclude != expr.ExcludeNoOthers:
+		return a.overDistinctParts(ctx, w.parts(o.Frame.Exclude, low, high), len(l.args))
+	case o.Agg.Distinct && o.Frame.Low.Kind != expr.UnboundedPreceding:
+		return a.overDistinct(ctx, low, high, len(l.args))
+	case o.Agg.Distinct:
 		if err := a.keepFirst(len(l.args)); err != nil {
 			return nil, err
 		}
 	}
-	if o.Frame.Low.Kind == expr.UnboundedPreceding && o.Frame.High.Kind == expr.UnboundedFollowing {
+	switch {
+	case o.Frame.Exclude != expr.ExcludeNoOthers:
+		return a.overFrames(ctx, w.parts(o.Frame.Exclude, low, high))
+	case o.Frame.IsWhole():
 		return a.overPartitions()
 	}
-	return a.overFrames(low, high)
+	return a.overFrames(ctx, w.different(low, high))
+}
+
+// ordinals is the place of each row in the order of an aggregate; without one, in that of
+// the window.
+func (w *overRows) ordinals(order []expr.Order, columns []int) arrow.Array {
+	if len(order) == 0 {
+		return ordinals(w.mem, 0, w.n, nil)
+	}
+	keys := make([]kernel.SortKey, len(order))
+	for i, k := range order {
+		at := columns[i]
+		keys[i] = kernel.SortKey{Columns: w.columns[at : at+1], Descending: k.Descending, NullsLast: !k.NullsFirst}
+	}
+	buf, out := kernel.Make[int64](w.mem, w.n)
+	for i, ref := range kernel.Sort(keys) {
+		out[ref.Row()] = int64(i)
+	}
+	return kernel.Wrap(columnar.Int64, w.n, 0, nil, buf)
 }
 
 // overAggregate is one aggregate over the rows of a window.
@@ -58,10 +86,28 @@ type overAggregate struct {
 // keepFirst leaves the first row of each value in a partition: all that DISTINCT sees in
 // frames that begin with the partition.
 func (a *overAggregate) keepFirst(args int) error {
+	ids, err := a.valueIDs(args)
+	if err != nil {
+		return err
+	}
+	rows := a.counted()
+	fresh := make([]int32, 0, len(rows))
+	for i, id := range ids {
+		if int(id) == len(fresh) {
+			fresh = append(fresh, rows[i])
+		}
+	}
+	a.keep, a.filtered = fresh, true
+	return nil
+}
+
+// valueIDs numbers the different values of the partitions, for the rows that count, in the
+// order of their first rows.
+func (a *overAggregate) valueIDs(args int) ([]uint32, error) {
 	types := append([]arrow.DataType{columnar.Int32}, a.agg.Signature.Args...)
 	table, err := group.New(a.mem, types, group.Options{Who: "window functions"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer table.Release()
 	buf, parts := kernel.Make[int32](a.mem, a.n)
@@ -77,19 +123,8 @@ func (a *overAggregate) keepFirst(args int) error {
 			k.Release()
 		}
 	}
-	rows := a.counted()
-	ids := make([]uint32, len(rows))
-	if err := table.Intern(keys, ids); err != nil {
-		return err
-	}
-	fresh := make([]int32, 0, table.Len())
-	for i, id := range ids { // ids are given in row order
-		if int(id) == len(fresh) {
-			fresh = append(fresh, rows[i])
-		}
-	}
-	a.keep, a.filtered = fresh, true
-	return nil
+	ids := make([]uint32, len(a.counted()))
+	return ids, table.Intern(keys, ids)
 }
 
 // counted is the rows that count.
@@ -170,12 +205,21 @@ func (a *overAggregate) results(acc function.Accumulator, groups int, rows []int
 	return kernel.Take(a.mem, values, rows)
 }
 
-// frames is the different frames of a window, their bounds counted from the start of
-// their partition; of[i] is that of row i.
+// frames is the different frames of a window in parts, mostly one each, whose bounds are
+// counted from the start of their partition; of[i] is the frame of row i.
 type frames struct {
 	low, high []int32
 	partition []int32
+	owner     []uint32 // the frame that a part is of
+	count     int
 	of        []int32
+}
+
+// add makes the rows from low to high, of a partition that starts at start, a part of the
+// last frame.
+func (f *frames) add(start, low, high, partition int32) {
+	f.low, f.high = append(f.low, low-start), append(f.high, high-start)
+	f.partition, f.owner = append(f.partition, partition), append(f.owner, uint32(f.count-1))
 }
 
 // different finds the frames that differ from that of the row before: peers share one.
@@ -188,10 +232,10 @@ func (w *overRows) different(low, high []int32) frames {
 			partition++
 		}
 		if int(start) == i || low[i] != low[i-1] || high[i] != high[i-1] {
-			f.low, f.high = append(f.low, low[i]-start), append(f.high, high[i]-start)
-			f.partition = append(f.partition, partition)
+			f.count++
+			f.add(start, low[i], high[i], partition)
 		}
-		f.of[i] = int32(len(f.low) - 1)
+		f.of[i] = int32(f.count - 1)
 	}
 	return f
 }
@@ -201,15 +245,25 @@ func (w *overRows) different(low, high []int32) frames {
 // its sums do not depend on what else there is.
 type stateLevel struct {
 	acc   function.Accumulator
-	start []int32 // group of the first node of each partition, and the number of all
+	start []int32 // first node of each partition, and the number of all
+	group []int32 // of each node in acc; nil if they have the same numbers
+}
+
+// groups puts the groups of nodes in their place.
+func (l stateLevel) groups(nodes []uint32) []uint32 {
+	if l.group != nil {
+		for i, n := range nodes {
+			nodes[i] = uint32(l.group[n])
+		}
+	}
+	return nodes
 }
 
 // overFrames is the aggregate over frames of any shape: a tree of states is built level
 // by level, and each frame is put together from the few nodes that cover it. Every step
 // is one merge of many states; nothing needs an inverse.
-func (a *overAggregate) overFrames(low, high []int32) (arrow.Array, error) {
-	f := a.different(low, high)
-	total, err := a.accumulator(len(f.low))
+func (a *overAggregate) overFrames(ctx context.Context, f frames) (arrow.Array, error) {
+	total, err := a.accumulator(f.count)
 	if err != nil {
 		return nil, err
 	}
@@ -218,23 +272,47 @@ func (a *overAggregate) overFrames(low, high []int32) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { level.acc.Release() }()
-	for {
-		done, err := f.cover(total, level)
-		if err != nil {
-			return nil, err
+	defer level.acc.Release()
+	if err := a.merge(ctx, total, f, level); err != nil {
+		return nil, err
+	}
+	return a.results(total, f.count, f.of)
+}
+
+// merge merges the frames into total, from the states of rows upwards. It consumes f.
+func (a *overAggregate) merge(ctx context.Context, total function.Accumulator, f frames, rows stateLevel) error {
+	level := rows
+	defer func() {
+		if level.acc != rows.acc {
+			level.acc.Release()
 		}
-		if done {
-			break
+	}()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		done, err := f.cover(total, level)
+		if done || err != nil {
+			return err
 		}
 		above, err := a.parents(level)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		level.acc.Release()
+		if level.acc != rows.acc {
+			level.acc.Release()
+		}
 		level = above
 	}
-	return a.results(total, len(f.low), f.of)
+}
+
+// starts is where the partitions start, and the number of rows.
+func (w *overRows) starts() []int32 {
+	var starts []int32
+	for i := 0; i < w.n; i = int(w.partEnd[i]) {
+		starts = append(starts, int32(i))
+	}
+	return append(starts, int32(w.n))
 }
 
 // rowLevel is level 0: the state of each row.
@@ -243,11 +321,7 @@ func (a *overAggregate) rowLevel() (stateLevel, error) {
 	if err != nil {
 		return stateLevel{}, err
 	}
-	l := stateLevel{acc: acc}
-	for i := 0; i < a.n; i = int(a.partEnd[i]) {
-		l.start = append(l.start, int32(i))
-	}
-	l.start = append(l.start, int32(a.n))
+	l := stateLevel{acc: acc, start: a.starts()}
 	if err := a.update(acc, iota32(a.n)); err != nil {
 		acc.Release()
 		return stateLevel{}, err
@@ -269,20 +343,20 @@ func (f *frames) cover(total function.Accumulator, level stateLevel) (done bool,
 		}
 		start := level.start[f.partition[i]]
 		if l&1 == 1 {
-			first, left = append(first, uint32(i)), append(left, uint32(start+l))
+			first, left = append(first, f.owner[i]), append(left, uint32(start+l))
 			l++
 		}
 		if h&1 == 1 && l < h {
 			h--
-			last, right = append(last, uint32(i)), append(right, uint32(start+h))
+			last, right = append(last, f.owner[i]), append(right, uint32(start+h))
 		}
 		f.low[i], f.high[i] = l>>1, h>>1
 		done = done && l >= h
 	}
-	if err := mergeStates(total, first, level.acc, left); err != nil {
+	if err := mergeStates(total, first, level.acc, level.groups(left)); err != nil {
 		return false, err
 	}
-	return done, mergeStates(total, last, level.acc, right)
+	return done, mergeStates(total, last, level.acc, level.groups(right))
 }
 
 // mergeStates merges the states of nodes into groups.
@@ -315,8 +389,8 @@ func (a *overAggregate) parents(below stateLevel) (stateLevel, error) {
 		return above, err
 	}
 	nodes := iota32(len(left))
-	if err = mergeStates(above.acc, nodes, below.acc, left); err == nil {
-		err = mergeStates(above.acc, nodes, below.acc, right)
+	if err = mergeStates(above.acc, nodes, below.acc, below.groups(left)); err == nil {
+		err = mergeStates(above.acc, nodes, below.acc, below.groups(right))
 	}
 	if err != nil {
 		above.acc.Release()

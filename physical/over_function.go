@@ -1,6 +1,7 @@
 package physical
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,10 +12,10 @@ import (
 )
 
 // evaluate is the value of a window function for each row of w.
-func (w *overRows) evaluate(o *expr.Over, l overLayout) (arrow.Array, error) {
+func (w *overRows) evaluate(ctx context.Context, o *expr.Over, l overLayout) (arrow.Array, error) {
 	switch o.Func {
 	case "":
-		return w.aggregate(o, l)
+		return w.aggregate(ctx, o, l)
 	case "row_number", "rank", "dense_rank":
 		return w.ranks(o.Func), nil
 	case "percent_rank", "cume_dist":
@@ -163,11 +164,9 @@ func shiftValid(rows, before []int32, i int, by int64) int64 {
 func (w *overRows) valueInFrame(o *expr.Over, l overLayout) (arrow.Array, error) {
 	low, high := w.frame(o, l)
 	value := w.columns[l.args[0]]
-	var nth arrow.Array
-	var places []int64
-	if o.Func == "nth_value" {
-		nth = w.columns[l.args[1]]
-		places = kernel.Values[int64](nth)
+	places, err := w.places(o, l)
+	if err != nil {
+		return nil, err
 	}
 	var rows, before []int32
 	if o.IgnoreNulls {
@@ -175,29 +174,44 @@ func (w *overRows) valueInFrame(o *expr.Over, l overLayout) (arrow.Array, error)
 	}
 	take := make([]int32, w.n)
 	for i := range take {
-		from, to := int64(low[i]), int64(high[i])
-		if o.IgnoreNulls { // places among the rows with a value
-			from, to = int64(before[from]), int64(before[to])
+		spans := w.spans(o.Frame.Exclude, low[i], high[i], i)
+		for k, s := range spans {
+			s[1] = max(s[0], s[1])
+			if o.IgnoreNulls { // places among the rows with a value
+				s = [2]int32{before[s[0]], before[s[1]]}
+			}
+			spans[k] = s
 		}
-		at := from
-		switch {
-		case o.Func == "last_value":
-			at = to - 1
-		case nth != nil && nth.IsNull(i):
-			at = -1
-		case nth != nil && places[i] <= 0:
-			return nil, fmt.Errorf("the place of nth_value must be positive")
-		case nth != nil:
-			at = from + min(places[i], int64(w.n)+1) - 1
-		}
-		switch {
-		case at < from || at >= to:
-			take[i] = -1
-		case o.IgnoreNulls:
-			take[i] = rows[at]
-		default:
-			take[i] = int32(at)
+		take[i] = inSpans(spans, places[i])
+		if o.IgnoreNulls && take[i] >= 0 {
+			take[i] = rows[take[i]]
 		}
 	}
 	return kernel.Take(w.mem, value, take)
+}
+
+// places is which value of its frame each row takes: 1 is the first, -1 the last, and 0 none.
+func (w *overRows) places(o *expr.Over, l overLayout) ([]int64, error) {
+	out := make([]int64, w.n)
+	if o.Func != "nth_value" {
+		place := int64(1)
+		if o.Func == "last_value" {
+			place = -1
+		}
+		for i := range out {
+			out[i] = place
+		}
+		return out, nil
+	}
+	nth := w.columns[l.args[1]]
+	for i, n := range kernel.Values[int64](nth)[:w.n] {
+		switch {
+		case nth.IsNull(i):
+		case n <= 0:
+			return nil, fmt.Errorf("the place of nth_value must be positive")
+		default:
+			out[i] = n
+		}
+	}
+	return out, nil
 }

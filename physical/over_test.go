@@ -73,6 +73,20 @@ func overFunctions(t testing.TB, in physical.Plan, partition []expr.Term) []expr
 		add("max "+name, expr.Over{Agg: agg(fn("max", col("s"))), Frame: f})
 		add("last "+name, expr.Over{Agg: agg(fn("last", col("ts"))), Frame: f})
 	}
+	for name, e := range map[string]expr.Exclusion{"row": expr.ExcludeCurrentRow, "group": expr.ExcludeGroup, "ties": expr.ExcludeTies} {
+		f := sliding
+		f.Exclude = e
+		add("sum but "+name, expr.Over{Agg: agg(fn("sum", col("f"))), Frame: f})
+		add("list but "+name, expr.Over{Agg: agg(fn("collect_list", col("s"))), Frame: f})
+		add("distinct but "+name, expr.Over{Agg: agg(fn("count", col("d")).Distinct()), Frame: f})
+		add("nth but "+name, expr.Over{Func: "nth_value", Args: []expr.Expr{x(col("d")), x(lit(2))}, Frame: f, DataType: x(col("d")).Type()})
+		add("last but "+name, expr.Over{Func: "last_value", Args: []expr.Expr{x(col("s"))}, IgnoreNulls: true, Frame: f, DataType: text})
+	}
+	add("distinct sliding", expr.Over{Agg: agg(fn("count", col("d")).Distinct().Filter(col("b"))), Frame: sliding})
+	add("distinct near", expr.Over{Agg: agg(fn("sum", col("k")).Distinct()), Frame: near})
+	listed := agg(fn("collect_list", col("s")))
+	listed.Order = []expr.Order{{Expr: x(col("d")), Descending: true}, {Expr: x(col("f")), NullsFirst: true}}
+	add("list in order", expr.Over{Agg: listed, Frame: sliding})
 	add("distinct", expr.Over{Agg: agg(fn("count", col("d")).Distinct().Filter(col("b"))), Frame: running})
 	add("distinct whole", expr.Over{Agg: agg(fn("sum", col("k")).Distinct()), Frame: expr.WholePartition})
 	return sorted(out)

@@ -5,9 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Partials keeps the emptied tables of a PartialAggregate for the next run of the same
-// aggregate: a stream runs it once a batch, and growing a table from nothing costs as much
-// as many rows do. Its zero value works, and it is safe for concurrent use.
+// Partials keeps the tables of a PartialAggregate for the next run of the same aggregate: a
+// stream runs it once a batch, and growing a table from nothing costs as much as many rows
+// do. The keys stay in a table while most of them come again. Its zero value works, and it
+// is safe for concurrent use.
 type Partials struct {
 	mu   sync.Mutex
 	free []*grouping
@@ -39,11 +40,12 @@ func (p *Partials) measured(rows, groups int) {
 // last run had: emptying it takes time, too.
 const (
 	keptGroups = 64 << 10
-	keptBytes  = 8 << 20 // of accumulators: texts may be long
+	keptBytes  = 8 << 20 // of accumulators, or of keys: texts may be long
 	keptFill   = 16
+	keptIdle   = 4 // keys stay if at most one of so many was not met
 )
 
-// take is a grouping that was kept, without groups; nil if there is none.
+// take is a grouping that was kept, of which no group has rows; nil if there is none.
 func (p *Partials) take(ec *ExecContext, plan *PartialAggregate) *grouping {
 	if p == nil {
 		return nil
@@ -59,13 +61,18 @@ func (p *Partials) take(ec *ExecContext, plan *PartialAggregate) *grouping {
 	return g
 }
 
-// give takes g over, which keeps its reservation, or releases it.
-func (p *Partials) give(g *grouping, used int) {
+// give takes g over, which keeps its reservation, or releases it. used is how many groups
+// its run had; ended says that it came to its end, and that g is not damaged.
+func (p *Partials) give(g *grouping, used int, ended bool) {
 	if p == nil || g.table == nil || g.room > keptGroups || g.room > keptFill*used || g.account.held > keptBytes || g.isLarge() {
 		g.release()
 		return
 	}
-	g.reset()
+	if ended && g.idle*keptIdle <= g.groups() && g.table.Bytes() <= keptBytes {
+		g.rest()
+	} else {
+		g.reset()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, g)

@@ -14,6 +14,7 @@ import (
 // and without hidden columns. ec must live until the Reader is closed.
 func Run(ctx context.Context, p Plan, ec *ExecContext) (columnar.Reader, error) {
 	run := *ec
+	run.stop = ctx.Err
 	run.shared = &sharedRuns{runs: map[int]*sharedRun{}}
 	in, err := OpenOne(ctx, &run, p)
 	if err != nil {

@@ -43,6 +43,9 @@ type ScanSpec struct {
 	// Tap is shown every decoded batch before the filters, with Columns first. It is
 	// borrowed for the call, and called by several goroutines. An error ends the scan.
 	Tap func(ctx context.Context, b arrow.RecordBatch) error
+	// LastTaken, if not nil, is called when the last unit has been taken from the queue: once,
+	// by the goroutine that took it, or that found that there is none.
+	LastTaken func()
 }
 
 // Scan reads units from one queue that all its Readers share.
@@ -260,6 +263,9 @@ func (r *scanReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // openNext opens the next unit of the queue, or sets done.
 func (r *scanReader) openNext(ctx context.Context) error {
 	i := r.queue.next.Add(1) - 1
+	if last := r.queue.scan.spec.LastTaken; last != nil && i == max(int64(len(r.queue.units)), 1)-1 {
+		last()
+	}
 	if i >= int64(len(r.queue.units)) {
 		r.done = true
 		return nil

@@ -132,7 +132,7 @@ func (s *scatterer) flush() error {
 		x.columns = append(x.columns, n)
 		s.bytes += n.Bytes()
 		if a := n.Kept(); a != nil {
-			s.bytes += dataBytes(a.Data())
+			s.bytes += columnar.DataBytes(a.Data())
 		}
 	}
 	s.kept = append(s.kept, x)

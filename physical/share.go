@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/physical/eval"
@@ -18,13 +19,21 @@ func Share(root Plan) Plan {
 			all = append(all, a)
 		}
 	})
+	alike := map[uint64][]*HashAggregate{}
+	marks := make([]uint64, len(all))
+	for i, a := range all {
+		marks[i] = planMark(a)
+		alike[marks[i]] = append(alike[marks[i]], a)
+	}
 	s := sharer{places: map[*HashAggregate]*Shared{}, within: map[*HashAggregate]bool{}}
 	ids := 0
 	for i, a := range all {
+		others := alike[marks[i]][1:] // a is the first that is left of them
+		alike[marks[i]] = others
 		if s.taken(a) {
 			continue
 		}
-		for _, b := range all[i+1:] {
+		for _, b := range others {
 			if s.taken(b) || !same(a, b) {
 				continue
 			}
@@ -39,6 +48,36 @@ func Share(root Plan) Plan {
 		return root
 	}
 	return s.rewrite(root)
+}
+
+// planMark is the same for plans that same finds the same, and mostly another for others. It
+// looks at the top of a plan alone, so that plans within plans cost no square of their depth.
+func planMark(p Plan) uint64 {
+	left, mark := 64, uint64(0)
+	var mix func(p Plan)
+	mix = func(p Plan) {
+		if left--; left < 0 {
+			return
+		}
+		var exprs []expr.Expr
+		switch x := p.(type) {
+		case *Filter:
+			exprs = x.Conds
+		case *Project:
+			exprs = exprsOf(x.Columns)
+		case *HashAggregate:
+			exprs = append(exprsOf(x.Spec.Keys), exprsOf(x.Spec.Aggs)...)
+		}
+		mark = function.Mix(mark, uint64(len(exprs)))
+		for _, e := range exprs {
+			mark = function.Mix(mark, expr.Hash(e))
+		}
+		for _, c := range p.Children() {
+			mix(c)
+		}
+	}
+	mix(p)
+	return mark
 }
 
 // walkPlans calls f for p and all below it, from the top.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -277,6 +278,7 @@ func planAggregation(pl *Planner, n logical.Node) (Plan, error) {
 }
 
 func (pl *Planner) planAggregate(x *logical.Aggregate) (Plan, error) {
+	x = x.WithAggs(OverSets(x.Aggs, false))
 	in, merged, err := pl.planSessions(x)
 	if err != nil {
 		return nil, err
@@ -386,12 +388,14 @@ func refsToFields(p Plan, n int) []expr.Named {
 }
 
 func (pl *Planner) planDistinct(x *logical.Distinct) (Plan, error) {
-	if x.On == nil && len(x.Schema().Columns) > 0 {
+	columns := refsTo(x.Schema())
+	keeps := slices.ContainsFunc(columns, func(c expr.Named) bool { return columnar.LosesForm(c.Expr.Type()) })
+	if x.On == nil && len(columns) > 0 && !keeps {
 		in, err := pl.Plan(x.Input)
 		if err != nil {
 			return nil, err
 		}
-		spec, err := NewAggregateSpec(in.Schema(), refsTo(x.Input.Schema()), nil, -1)
+		spec, err := NewAggregateSpec(in.Schema(), columns, nil, -1)
 		if err != nil {
 			return nil, err
 		}
@@ -401,9 +405,11 @@ func (pl *Planner) planDistinct(x *logical.Distinct) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := BindAll(x.On, x.Input.Schema())
-	if err != nil {
-		return nil, err
+	keys := exprsOf(columns)
+	if x.On != nil {
+		if keys, err = BindAll(x.On, x.Input.Schema()); err != nil {
+			return nil, err
+		}
 	}
 	partial, err := NewDistinct(in, keys, true)
 	if err != nil {

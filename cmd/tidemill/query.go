@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -73,10 +75,26 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	if out == "" {
 		return r.print()
 	}
-	if err := vfs.WriteAtomicFunc(vfs.OS(), out, r.encode); err != nil {
+	if err := writeOut(out, r.encode); err != nil {
 		return fmt.Errorf("--out %s: %w", out, err)
 	}
 	return nil
+}
+
+// writeOut gives a file its new content at once: that which a link leads to, not the link.
+// A device or a pipe is written to, since a file in its place would be none.
+func writeOut(out string, encode func(io.Writer) error) error {
+	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(out, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encode(f), f.Close())
+	}
+	if target, err := filepath.EvalSymlinks(out); err == nil {
+		out = target
+	}
+	return vfs.WriteAtomicFunc(vfs.OS(), out, encode)
 }
 
 // checkNames finds before a query runs that a format cannot hold its columns.

@@ -19,14 +19,14 @@ func aggregates() []*Aggregate {
 		extremeAggregate("min", false), extremeAggregate("max", true),
 		firstLastAggregate("first", false, "first_value"), firstLastAggregate("last", true, "last_value"),
 		firstLastAggregate("any_value", false, "arbitrary"),
-		extremeByAggregate("min_by", false, "arg_min", "argmin"), extremeByAggregate("max_by", true, "arg_max", "argmax"),
+		extremeByAggregate("min_by", false, "arg_min", "argmin", "arg_min_null"), extremeByAggregate("max_by", true, "arg_max", "argmax", "arg_max_null"),
 		logicAggregate("bool_and", true, "every"), logicAggregate("bool_or", false, "some", "any"),
 		varianceAggregate("var_samp", true, false, "variance"), varianceAggregate("var_pop", false, false),
 		varianceAggregate("stddev_samp", true, true, "stddev", "std"), varianceAggregate("stddev_pop", false, true),
 		collectListAggregate(), collectSetAggregate(), listaggAggregate(),
 		medianAggregate(), percentileAggregate(), discretePercentileAggregate(), medianDeviationAggregate(),
 		approxDistinctAggregate(), approxQuantileAggregate(),
-		modeAggregate(), histogramAggregate(), entropyAggregate(),
+		modeAggregate(), histogramAggregate(), topValuesAggregate(), entropyAggregate(),
 	}
 	return slices.Concat(list, bitAggregates(), momentAggregates(), tryAggregates())
 }

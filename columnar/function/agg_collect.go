@@ -12,19 +12,22 @@ import (
 )
 
 func collectListAggregate() *Aggregate {
+	one := AggregateOverload{
+		Args:    []Matcher{valueArg},
+		Result:  listOfFirst,
+		Ordered: true,
+		New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
+			return newCollector(mem, args[0], asList)
+		},
+	}
+	withNulls := one
+	withNulls.Args = []Matcher{valueArg, exactArg(columnar.Boolean)}
 	return &Aggregate{
-		Name:    "collect_list",
-		Aliases: []string{"array_agg", "list"},
-		Doc:     "The values that are not null as an array, in arrival order; an empty array if there are none.",
-		Example: "SELECT collect_list(x) FROM (VALUES (2), (NULL), (1), (2)) AS t(x) = [2, 1, 2]",
-		Overloads: []AggregateOverload{{
-			Args:    []Matcher{valueArg},
-			Result:  listOfFirst,
-			Ordered: true,
-			New: func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
-				return newCollector(mem, args[0], asList)
-			},
-		}},
+		Name:      "collect_list",
+		Aliases:   []string{"array_agg", "list"},
+		Doc:       "The values that are not null as an array, in arrival order; an empty array if there are none. With RESPECT NULLS, or where a second argument is true, nulls are kept.",
+		Example:   "SELECT collect_list(x) FROM (VALUES (2), (NULL), (1), (2)) AS t(x) = [2, 1, 2]",
+		Overloads: []AggregateOverload{one, withNulls},
 	}
 }
 
@@ -84,6 +87,7 @@ type collector struct {
 
 	entries, rows []uint32
 	order         []entryOrder
+	bools         []uint8
 }
 
 type entryOrder struct {
@@ -127,6 +131,10 @@ func (a *collector) Release() {
 func (a *collector) Update(groups []uint32, args []columnar.Datum) error {
 	a.takeDelimiter(args)
 	x := args[0]
+	var keepNull []uint8
+	if a.form == asList && len(args) > 2 {
+		keepNull = flagsArg(args[1], len(groups), &a.bools)
+	}
 	ordinals := fixedOf[int64](args[len(args)-1].Array())
 	a.entries, a.rows = a.entries[:0], a.rows[:0]
 	for i, g := range groups {
@@ -134,7 +142,7 @@ func (a *collector) Update(groups []uint32, args []columnar.Datum) error {
 		if x.IsConstant() {
 			row = 0
 		}
-		if nullValue(x.Array(), row) {
+		if nullValue(x.Array(), row) && (keepNull == nil || keepNull[i] == 0) {
 			continue
 		}
 		a.entries = append(a.entries, a.link(g, ordinals[i]))

@@ -33,7 +33,8 @@ func collectSetAggregate() *Aggregate {
 // Distinct is an aggregate over the different values of each group: what DISTINCT in
 // a call means. It keeps the set of (group, arguments) and feeds an accumulator of
 // the aggregate when asked for the Result; of equal rows the one with the smallest
-// ordinal counts.
+// ordinal counts, and its values are kept where the key of the set forgets how they were
+// written.
 //
 // As an Accumulator its State is one list of values a group. A streaming operator
 // keeps the set as a table of its own instead, so that a batch writes only new
@@ -44,6 +45,7 @@ type Distinct struct {
 	overload *AggregateOverload
 	args     []arrow.DataType
 	fields   []arrow.Field
+	ordered  bool // rows come with ordinals
 	count    bool // count needs no inner accumulator
 
 	set   group.Table // (turn, arguments…) → pair
@@ -51,18 +53,45 @@ type Distinct struct {
 	turns uint32
 	head  []uint32 // per group: its first pair, noEntry if none
 	tail  []uint32
-	n     []int64  // per group: pairs without nulls
-	owner []uint32 // per pair: its group when it was added
-	next  []uint32 // per pair: the next of its group
-	ord   []int64  // per pair: its smallest ordinal, for Ordered aggregates
-	dead  int      // pairs of cleared groups
+	n     []int64      // per group: pairs without nulls
+	owner []uint32     // per pair: its group when it was added
+	next  []uint32     // per pair: the next of its group
+	ord   []int64      // per pair: its smallest ordinal, if ordered
+	forms []valueStore // per argument: its value by pair, nil if the key has it
+	dead  int          // pairs of cleared groups
 
-	ids []uint32
+	ids, pairs, rows []uint32
+}
+
+// OverSet is overload with a Distinct as its accumulator.
+func OverSet(overload *AggregateOverload, args []arrow.DataType) *AggregateOverload {
+	o := *overload
+	o.Ordered = overload.Ordered || ChoosesForm(overload, args)
+	o.New = func(mem memory.Allocator, args []arrow.DataType) (Accumulator, error) {
+		return newDistinct(mem, nil, overload, args, o.Ordered)
+	}
+	return &o
+}
+
+// ChoosesForm says whether the result over different values has one of the forms of those
+// that are equal: then it is the one that came first.
+func ChoosesForm(overload *AggregateOverload, args []arrow.DataType) bool {
+	if !slices.ContainsFunc(args, columnar.LosesForm) {
+		return false
+	}
+	result, err := overload.Result(args)
+	return err == nil && columnar.LosesForm(result)
 }
 
 // NewDistinct makes a Distinct for calls of overload with arguments of the given
 // types. The set is reserved from budget, which may be nil.
 func NewDistinct(mem memory.Allocator, budget *columnar.Budget, overload *AggregateOverload, args []arrow.DataType) (*Distinct, error) {
+	return newDistinct(mem, budget, overload, args, overload.Ordered)
+}
+
+// newDistinct is NewDistinct whose rows come with ordinals, if ordered, though the aggregate
+// may not look at them.
+func newDistinct(mem memory.Allocator, budget *columnar.Budget, overload *AggregateOverload, args []arrow.DataType, ordered bool) (*Distinct, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("DISTINCT needs an argument: count(DISTINCT x)")
 	}
@@ -72,7 +101,7 @@ func NewDistinct(mem memory.Allocator, budget *columnar.Budget, overload *Aggreg
 	}
 	counter, isCount := inner.(*countAccumulator)
 	inner.Release()
-	d := &Distinct{mem: mem, budget: budget, overload: overload, args: args, count: isCount && !counter.condition}
+	d := &Distinct{mem: mem, budget: budget, overload: overload, args: args, ordered: ordered, count: isCount && !counter.condition}
 	value := args[0]
 	if len(args) > 1 {
 		fields := make([]arrow.Field, len(args))
@@ -82,7 +111,7 @@ func NewDistinct(mem memory.Allocator, budget *columnar.Budget, overload *Aggreg
 		value = arrow.StructOf(fields...)
 	}
 	d.fields = []arrow.Field{stateField("values", columnar.ListOf(value))}
-	if overload.Ordered {
+	if d.ordered {
 		d.fields = []arrow.Field{ordinalField, d.fields[0], stateField("ordinals", columnar.ListOf(columnar.Int64))}
 	}
 	return d, d.newSet()
@@ -90,6 +119,14 @@ func NewDistinct(mem memory.Allocator, budget *columnar.Budget, overload *Aggreg
 
 func (d *Distinct) newSet() (err error) {
 	types := append([]arrow.DataType{columnar.Int32}, d.args...)
+	d.forms = make([]valueStore, len(d.args))
+	for k, dt := range d.args {
+		if d.ordered && columnar.LosesForm(dt) {
+			if d.forms[k], err = newValueStore(d.mem, dt); err != nil {
+				return err
+			}
+		}
+	}
 	d.set, err = group.New(d.mem, types, group.Options{Budget: d.budget, Who: "DISTINCT"})
 	return err
 }
@@ -110,12 +147,25 @@ func (d *Distinct) Resize(groups int) {
 
 // Bytes is the memory held.
 func (d *Distinct) Bytes() int64 {
-	return d.set.Bytes() + bytesOfSlice(d.n, 8) + bytesOfSlice(d.ord, 8) +
-		int64(cap(d.turn)+cap(d.head)+cap(d.tail)+cap(d.owner)+cap(d.next)+cap(d.ids))*4
+	n := d.set.Bytes() + bytesOfSlice(d.n, 8) + bytesOfSlice(d.ord, 8) +
+		int64(cap(d.turn)+cap(d.head)+cap(d.tail)+cap(d.owner)+cap(d.next)+cap(d.ids)+cap(d.pairs)+cap(d.rows))*4
+	for _, s := range d.forms {
+		if s != nil {
+			n += s.bytes()
+		}
+	}
+	return n
 }
 
 // Release gives the memory and its reservation back.
-func (d *Distinct) Release() { d.set.Release() }
+func (d *Distinct) Release() {
+	d.set.Release()
+	for _, s := range d.forms {
+		if s != nil {
+			s.release()
+		}
+	}
+}
 
 // Update adds the arguments of rows to the sets of their groups.
 func (d *Distinct) Update(groups []uint32, args []columnar.Datum) error {
@@ -131,7 +181,7 @@ func (d *Distinct) Update(groups []uint32, args []columnar.Datum) error {
 		columns[i] = a
 	}
 	var ordinals []int64
-	if d.overload.Ordered {
+	if d.ordered {
 		ordinals = fixedOf[int64](args[len(args)-1].Array())
 	}
 	return d.AddPairs(groups, columns, ordinals)
@@ -171,14 +221,33 @@ func (d *Distinct) AddPairs(groups []uint32, values []arrow.Array, ordinals []in
 	if err := d.set.Intern(append([]arrow.Array{key}, values...), d.ids); err != nil {
 		return err
 	}
+	d.pairs, d.rows = d.pairs[:0], d.rows[:0]
 	for i, id := range d.ids {
-		if int(id) == len(d.owner) {
+		switch {
+		case int(id) == len(d.owner):
 			d.link(groups[i], id, values, i)
-			if d.overload.Ordered {
+			if d.ordered {
 				d.ord = append(d.ord, ordinals[i])
 			}
-		} else if d.overload.Ordered && ordinals[i] < d.ord[id] {
+		case d.ordered && ordinals[i] < d.ord[id]:
 			d.ord[id] = ordinals[i]
+		default:
+			continue
+		}
+		d.pairs, d.rows = append(d.pairs, id), append(d.rows, uint32(i))
+	}
+	return d.putForms(values)
+}
+
+// putForms keeps the values of the rows that are the first of their pairs.
+func (d *Distinct) putForms(values []arrow.Array) error {
+	for k, s := range d.forms {
+		if s == nil {
+			continue
+		}
+		s.resize(len(d.owner))
+		if err := s.put(d.pairs, d.rows, values[k]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -210,17 +279,36 @@ func (d *Distinct) Pairs(groups []uint32) (of []uint32, values []arrow.Array, or
 		for p := d.head[g]; p != noEntry; p = d.next[p] {
 			ids = append(ids, p)
 			of = append(of, uint32(i))
-			if d.overload.Ordered {
+			if d.ordered {
 				ordinals = append(ordinals, d.ord[p])
 			}
 		}
 	}
-	columns, err := d.set.Keys(ids)
+	values, err = d.valuesOf(ids)
+	return of, values, ordinals, err
+}
+
+// valuesOf is the arguments of pairs.
+func (d *Distinct) valuesOf(pairs []uint32) ([]arrow.Array, error) {
+	columns, err := d.set.Keys(pairs)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	columns[0].Release()
-	return of, columns[1:], ordinals, nil
+	columns = columns[1:]
+	for k, s := range d.forms {
+		if s == nil {
+			continue
+		}
+		column, err := s.column(pairs)
+		if err != nil {
+			releaseAll(columns)
+			return nil, err
+		}
+		columns[k].Release()
+		columns[k] = column
+	}
+	return columns, nil
 }
 
 // Merge adds sets of values.
@@ -229,7 +317,7 @@ func (d *Distinct) Merge(groups []uint32, state []arrow.Array) error {
 		return err
 	}
 	at := 0
-	if d.overload.Ordered {
+	if d.ordered {
 		at = 1
 	}
 	lists := state[at].(*array.List)
@@ -261,7 +349,7 @@ func (d *Distinct) Merge(groups []uint32, state []arrow.Array) error {
 		}
 	}
 	var ordinals []int64
-	if d.overload.Ordered {
+	if d.ordered {
 		o := state[2].(*array.List)
 		from, _ := o.ValueOffsets(0)
 		ordinals = fixedOf[int64](o.ListValues())[from:]
@@ -301,12 +389,12 @@ func (d *Distinct) compact() {
 		for p := d.head[g]; p != noEntry; p = d.next[p] {
 			ids = append(ids, p)
 			owners = append(owners, uint32(g))
-			if d.overload.Ordered {
+			if d.ordered {
 				ordinals = append(ordinals, d.ord[p])
 			}
 		}
 	}
-	columns, err := d.set.Keys(ids)
+	columns, err := d.valuesOf(ids)
 	if err != nil {
 		return
 	}
@@ -315,20 +403,21 @@ func (d *Distinct) compact() {
 	if err := fresh.newSet(); err != nil {
 		return
 	}
-	fresh.owner, fresh.next, fresh.ord, fresh.ids, fresh.dead = nil, nil, nil, nil, 0
+	fresh.owner, fresh.next, fresh.ord, fresh.dead = nil, nil, nil, 0
+	fresh.ids, fresh.pairs, fresh.rows = nil, nil, nil
 	fresh.head, fresh.tail, fresh.n, fresh.turn, fresh.turns = nil, nil, nil, nil, 0
 	fresh.Resize(len(d.head))
-	if err := fresh.AddPairs(owners, columns[1:], ordinals); err != nil {
-		fresh.set.Release()
+	if err := fresh.AddPairs(owners, columns, ordinals); err != nil {
+		fresh.Release()
 		return
 	}
-	d.set.Release()
+	d.Release()
 	*d = fresh
 }
 
 // Age makes what groups hold earlier than every row to come, for Ordered aggregates.
 func (d *Distinct) Age(groups []uint32) {
-	if !d.overload.Ordered {
+	if !d.ordered {
 		return
 	}
 	for _, g := range groups {
@@ -363,7 +452,7 @@ func (d *Distinct) State(groups []uint32) ([]arrow.Array, error) {
 	values := columns[0]
 	if len(columns) > 1 {
 		fields := d.fields[len(d.fields)-1].Type
-		if d.overload.Ordered {
+		if d.ordered {
 			fields = d.fields[1].Type
 		}
 		children := make([]arrow.ArrayData, len(columns))
@@ -377,7 +466,7 @@ func (d *Distinct) State(groups []uint32) ([]arrow.Array, error) {
 		values = s
 	}
 	list := listColumn(d.mem, values, lengths)
-	if !d.overload.Ordered {
+	if !d.ordered {
 		return []arrow.Array{list}, nil
 	}
 	last := newOut[int64](d.mem, columnar.Int64, len(groups))

@@ -92,18 +92,9 @@ func (a *firstLast) Release() {
 func (a *firstLast) Update(groups []uint32, args []columnar.Datum) error {
 	x := args[0]
 	ordinals := fixedOf[int64](args[len(args)-1].Array())
-	skipNulls := false
 	var ignore []uint8
 	if len(args) == 3 {
-		values, valid, none := boolsArg(args[1], len(groups), &a.bools)
-		if !none {
-			skipNulls, ignore = true, values
-			for i := range ignore {
-				if !valid.is(i) {
-					ignore[i] = 0
-				}
-			}
-		}
+		ignore = flagsArg(args[1], len(groups), &a.bools)
 	}
 	a.winners, a.rows = a.winners[:0], a.rows[:0]
 	for i, g := range groups {
@@ -115,7 +106,7 @@ func (a *firstLast) Update(groups []uint32, args []columnar.Datum) error {
 		if x.IsConstant() {
 			row = 0
 		}
-		if skipNulls && ignore[i] != 0 && nullValue(x.Array(), int(row)) {
+		if ignore != nil && ignore[i] != 0 && nullValue(x.Array(), int(row)) {
 			continue
 		}
 		a.ord[g] = o
@@ -123,6 +114,20 @@ func (a *firstLast) Update(groups []uint32, args []columnar.Datum) error {
 		a.rows = append(a.rows, row)
 	}
 	return a.values.put(a.winners, a.rows, x.Array())
+}
+
+// flagsArg is whether d is true in each of n rows; nil if it is in none.
+func flagsArg(d columnar.Datum, n int, room *[]uint8) []uint8 {
+	flags, valid, none := boolsArg(d, n, room)
+	if none {
+		return nil
+	}
+	for i := range flags {
+		if !valid.is(i) {
+			flags[i] = 0
+		}
+	}
+	return flags
 }
 
 func nullValue(a arrow.Array, i int) bool {
@@ -199,7 +204,7 @@ func extremeByAggregate(name string, largest bool, aliases ...string) *Aggregate
 	return &Aggregate{
 		Name:    name,
 		Aliases: aliases,
-		Doc:     "The value of x in the row with the " + doc + " y, nulls in y aside; of several such rows the first to arrive.",
+		Doc:     "The value of x in the row with the " + doc + " y, nulls in y aside; of several such rows the first to arrive. With a number n as a third argument, an array of the x of the n such rows, the best first.",
 		Example: example,
 		Overloads: []AggregateOverload{{
 			Args:    []Matcher{valueArg, orderedArg},

@@ -42,17 +42,28 @@ func newExtreme(mem memory.Allocator, name string, dt arrow.DataType, largest bo
 	case arrow.INTERVAL_MONTH_DAY_NANO:
 		return &wideExtreme[arrow.MonthDayNanoInterval]{mem: mem, fields: fields, largest: largest, less: lessInterval}, nil
 	case arrow.LIST, arrow.STRUCT:
-		codec, err := keyenc.New([]arrow.DataType{dt}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return &textExtreme{fields: fields, largest: largest, text: textStore{mem: mem, dt: dt}, codec: codec}, nil
+		return newNestedExtreme(mem, fields, largest)
 	}
 	x := &wordExtreme{mem: mem, fields: fields, words: orderWords{dt: dt}}
 	if !largest {
 		x.flip = -1
 	}
 	return x, nil
+}
+
+// newNestedExtreme compares values by their keys. Where equal ones have several forms, these
+// follow: which of them an extreme is does not depend on the order of rows.
+func newNestedExtreme(mem memory.Allocator, fields []arrow.Field, largest bool) (Accumulator, error) {
+	dt := fields[0].Type
+	types, orders := []arrow.DataType{dt}, []keyenc.Order{{}}
+	if columnar.HasEqualForms(dt) {
+		types, orders = append(types, dt), append(orders, keyenc.Order{Exact: true})
+	}
+	codec, err := keyenc.New(types, orders)
+	if err != nil {
+		return nil, err
+	}
+	return &textExtreme{fields: fields, largest: largest, text: textStore{mem: mem, dt: dt}, codec: codec}, nil
 }
 
 // orderWords turns values of fixed-width types into int64 of the same order and back:
@@ -221,6 +232,10 @@ func (a *wordExtreme) Update(groups []uint32, args []columnar.Datum) error {
 		}
 		return nil
 	}
+	if len(best) >= manyGroups {
+		a.raiseAll(groups, words)
+		return nil
+	}
 	for i, g := range groups {
 		w := words[i] ^ flip
 		if w > best[g] {
@@ -230,6 +245,22 @@ func (a *wordExtreme) Update(groups []uint32, args []columnar.Datum) error {
 		}
 	}
 	return nil
+}
+
+// manyGroups is from how many groups on a row hardly ever follows one of its group, so that
+// storing what is there already costs less than to guess whether the word is larger.
+const manyGroups = 1024
+
+// raiseAll is raise of every row, without a branch that cannot be foreseen.
+func (a *wordExtreme) raiseAll(groups []uint32, words []int64) {
+	best, flip := a.best, a.flip
+	for i, g := range groups {
+		w := words[i] ^ flip
+		best[g] = max(best[g], w)
+		if w == noWord {
+			a.note(g)
+		}
+	}
 }
 
 func (a *wordExtreme) raise(g uint32, w int64) {
@@ -297,6 +328,16 @@ func (a *wordExtreme) Result(groups []uint32) (arrow.Array, error) {
 		for i, g := range groups {
 			w := a.best[g]
 			o.values[i] = w ^ a.flip
+			if w == noWord && !a.isSet(g) {
+				o.null(i)
+			}
+		}
+		return o.array(), nil
+	case arrow.FLOAT64:
+		o := newOut[float64](a.mem, a.words.dt, len(groups))
+		for i, g := range groups {
+			w := a.best[g]
+			o.values[i] = wordFloat(w ^ a.flip)
 			if w == noWord && !a.isSet(g) {
 				o.null(i)
 			}
@@ -437,7 +478,8 @@ func (a *textExtreme) Update(groups []uint32, args []columnar.Datum) error {
 func (a *textExtreme) updateNested(groups []uint32, d columnar.Datum) error {
 	values := d.Array()
 	a.keys.Reset()
-	if err := a.codec.Encode([]arrow.Array{values}, &a.keys); err != nil {
+	columns := []arrow.Array{values, values}[:len(a.codec.Types())]
+	if err := a.codec.Encode(columns, &a.keys); err != nil {
 		return err
 	}
 	for i, g := range groups {

@@ -32,6 +32,9 @@ func momentAggregates() []*Aggregate {
 			r := c.sxy() / math.Sqrt(c.sxx()*c.syy())
 			return math.Max(-1, math.Min(1, r)), c.n > 1 && c.sxx() != 0 && c.syy() != 0
 		}),
+		two("weighted_avg", "The mean of the first number, each weighted by the second; null where the weights add up to nothing. "+xy, "SELECT weighted_avg(y, w) FROM (VALUES (1, 1), (3, 3)) AS t(y, w) = 2.5", func(c *momentCell) (float64, bool) {
+			return c.meanY() + c.sxy()/(c.count()*c.meanX()), c.n > 0 && c.meanX() != 0
+		}, "wavg"),
 		two("regr_avgx", "The mean of the second number, x. "+xy, from("regr_avgx(y, x)")+"2.0", func(c *momentCell) (float64, bool) { return c.meanX(), c.n > 0 }),
 		two("regr_avgy", "The mean of the first number, y. "+xy, from("regr_avgy(y, x)")+"3.0", func(c *momentCell) (float64, bool) { return c.meanY(), c.n > 0 }),
 		two("regr_sxx", "The sum of squares of the distance of x from its mean. "+xy, from("regr_sxx(y, x)")+"2.0", func(c *momentCell) (float64, bool) { return c.sxx(), c.n > 0 }),

@@ -307,21 +307,24 @@ func (s *nestedStore) column(groups []uint32) (arrow.Array, error) {
 // nullKey is the keyenc bytes of a null, first.
 var nullKey = []byte{0}
 
-// decodeKeys turns keyenc bytes of single columns back into a column.
+// decodeKeys turns keyenc bytes back into a column, the last of those encoded.
 func decodeKeys(mem memory.Allocator, codec *keyenc.Codec, text *textStore, groups []uint32) (arrow.Array, error) {
 	var keys keyenc.Keys
+	null := bytes.Repeat(nullKey, len(codec.Types()))
 	for _, g := range groups {
 		if text.isSet(g) {
 			keys.Append(text.get(g))
 		} else {
-			keys.Append(nullKey)
+			keys.Append(null)
 		}
 	}
 	out, err := codec.Decode(mem, &keys)
 	if err != nil {
 		return nil, fmt.Errorf("bug: stored value: %w", err)
 	}
-	return out[0], nil
+	last := len(out) - 1
+	releaseAll(out[:last])
+	return out[last], nil
 }
 
 // beaten says whether v is to replace the text of g: it is unset, or v is smaller

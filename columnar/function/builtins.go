@@ -29,7 +29,9 @@ func scalars() []*Scalar {
 		integerScalars(), doubleScalars(), similarityScalars(), wordScalars(), urlScalars(),
 		calendarScalars(), listScalars(), listSumScalars(), mapScalars(), jsonPathScalars(),
 		listPartScalars(), jsonMakeScalars(),
+		listMoreScalars(), toNumberScalars(), drawnScalars(),
 		charsetScalars(), assertionScalars(), intervalPartScalars(), pathScalars(), listZipScalars(),
-		[]*Scalar{hashScalar(), formatBracesScalar(), toCharScalar(), regexpSubstrScalar(), shiftUnsignedScalar()},
+		[]*Scalar{hashScalar(), formatBracesScalar(), toCharScalar(), regexpSubstrScalar(), shiftUnsignedScalar(),
+			mapContainsValueScalar(), prettyJSONScalar()},
 	)
 }

@@ -16,6 +16,8 @@ type call struct {
 	rows   int
 	active *columnar.Bitmap
 	out    arrow.DataType
+
+	charged int64 // bytes, see room
 }
 
 // onRows makes a Kernel of a function that returns a column of rows values, of type
@@ -40,7 +42,7 @@ func kernelOf(out arrow.DataType, nullSafe bool, f func(c *call) (arrow.Array, e
 			}
 		}
 		if !constant {
-			a, err := f(&call{env, args, rows, active, out})
+			a, err := f(&call{env: env, args: args, rows: rows, active: active, out: out})
 			return columnar.ColumnDatum(a), err
 		}
 		if noneActive(rows, active) {
@@ -50,7 +52,7 @@ func kernelOf(out arrow.DataType, nullSafe bool, f func(c *call) (arrow.Array, e
 		for i, a := range args {
 			single[i] = columnar.ColumnDatum(a.Array())
 		}
-		a, err := f(&call{env, single, 1, nil, out})
+		a, err := f(&call{env: env, args: single, rows: 1, out: out})
 		if err != nil {
 			return columnar.Datum{}, err
 		}
@@ -83,6 +85,17 @@ func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.
 			switch {
 			case err == nil:
 				w.Data = d
+				if size < len(w.Data) {
+					err = c.room(int64(len(w.Data) - size))
+				}
+				if err == nil && i%256 == 255 {
+					err = c.stopped()
+				}
+				if err != nil {
+					w.Release()
+					releaseBuffer(valid)
+					return nil, err
+				}
 			case c.active.Get(i):
 				w.Release()
 				releaseBuffer(valid)

@@ -27,7 +27,13 @@ type Env struct {
 	Seed     uint64         // of this micro-batch or query; the same when it is computed again
 	Row      int64          // number of the first row, among those the operator is given
 	Salt     uint64         // of this call, for random functions that are given no seed of their own
-	Expr     fmt.Stringer   // prints as the SQL text of the expression, for error messages; nil: unknown
+	// Stop is an error once nobody waits for the result any more. What may take long for one
+	// row asks it now and then; nil never stops.
+	Stop func() error
+	// Charge reserves so many bytes more for what the call makes, until its batch is done with,
+	// or is an error that says why not; nil takes all.
+	Charge func(bytes int64) error
+	Expr   fmt.Stringer // prints as the SQL text of the expression, for error messages; nil: unknown
 }
 
 // Zone is the session time zone.

@@ -157,9 +157,27 @@ func unify(types []arrow.DataType, meet func(a, b arrow.DataType) (arrow.DataTyp
 func (f *Scalar) mismatch(args []arrow.DataType) error {
 	var forms []string
 	for _, o := range f.Overloads {
+		if _, _, ok := matchArgs(o.Args, o.Variadic, args, accept); ok && o.Unify && !isComparison(f.Name) {
+			return apart(f.Name, args)
+		}
 		forms = append(forms, form(f.Name, o.Args, o.Variadic))
 	}
 	return mismatch(f.Name, args, forms)
+}
+
+func isComparison(name string) bool { return strings.ContainsAny(name, "=<>") }
+
+// apart is the error for arguments that must have one type, and have none in common.
+func apart(name string, args []arrow.DataType) error {
+	common := args[0]
+	for _, a := range args[1:] {
+		t, ok := columnar.Common(common, a)
+		if !ok {
+			return fmt.Errorf("%s: %s and %s have no common type; %s", name, columnar.TypeName(common), columnar.TypeName(a), columnar.CastAdvice(common, a))
+		}
+		common = t
+	}
+	return fmt.Errorf("bug: %s found no common type of %v", name, args)
 }
 
 func mismatch(name string, args []arrow.DataType, forms []string) error {
@@ -167,7 +185,7 @@ func mismatch(name string, args []arrow.DataType, forms []string) error {
 	for i, a := range args {
 		types[i] = columnar.TypeName(a)
 	}
-	if len(types) == 2 && strings.ContainsAny(name, "=<>") {
+	if len(types) == 2 && isComparison(name) {
 		return fmt.Errorf("%s cannot be compared with %s; %s", types[0], types[1], columnar.CastAdvice(args[0], args[1]))
 	}
 	if len(forms) > 6 {

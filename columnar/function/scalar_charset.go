@@ -19,10 +19,10 @@ func charsetScalars() []*Scalar {
 	bytesOf := func(c *call) (arrow.Array, error) { return c.encoded(func(s charset) transcoder { return s.encode }) }
 	textOf := func(c *call) (arrow.Array, error) { return c.encoded(func(s charset) transcoder { return s.decode }) }
 	return []*Scalar{
-		defineFallible("encode", "The bytes of a text as BINARY, in UTF-8 or the character set named: US-ASCII, ISO-8859-1, UTF-8, UTF-16, UTF-16BE or UTF-16LE. A character that is not in it is an error.", "hex(encode('é', 'ISO-8859-1')) = E9",
-			[]Matcher{varchar}, columnar.Binary, bytesOf).alsoFor([]Matcher{varchar, varchar}, columnar.Binary, bytesOf),
-		defineFallible("decode", "The text that a BINARY is, in UTF-8 or the character set named (see encode). Bytes that are no text are an error.", "decode(unhex('E9'), 'ISO-8859-1') = é",
-			[]Matcher{binary}, columnar.String, textOf).alsoFor([]Matcher{binary, varchar}, columnar.String, textOf),
+		textChecked(defineFallible("encode", "The bytes of a text as BINARY, in UTF-8 or the character set named: US-ASCII, ISO-8859-1, UTF-8, UTF-16, UTF-16BE or UTF-16LE. A character that is not in it is an error.", "hex(encode('é', 'ISO-8859-1')) = E9",
+			[]Matcher{varchar}, columnar.Binary, bytesOf).alsoFor([]Matcher{varchar, varchar}, columnar.Binary, bytesOf), 1, charsetNamed),
+		textChecked(defineFallible("decode", "The text that a BINARY is, in UTF-8 or the character set named (see encode). Bytes that are no text are an error.", "decode(unhex('E9'), 'ISO-8859-1') = é",
+			[]Matcher{binary}, columnar.String, textOf).alsoFor([]Matcher{binary, varchar}, columnar.String, textOf), 1, charsetNamed),
 		define("make_valid_utf8", "The text of bytes, with what is not UTF-8 replaced by �.", "make_valid_utf8(unhex('61FF')) = a�", []Matcher{textType}, columnar.String, func(c *call) (arrow.Array, error) {
 			in := kernel.TextsOf(c.args[0])
 			return c.text(in.Size(c.rows), func(dst []byte, i int) ([]byte, error) {

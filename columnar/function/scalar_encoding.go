@@ -38,14 +38,14 @@ func encodingScalars() []*Scalar {
 	})
 	return []*Scalar{
 		toHex,
-		textToBytes("unhex", "The bytes that hexadecimal digits stand for.", "CAST(unhex('616263') AS VARCHAR) = abc", func(dst, s []byte) ([]byte, error) {
+		textToBytes("unhex", "hexadecimal", "The bytes that hexadecimal digits stand for.", "CAST(unhex('616263') AS VARCHAR) = abc", func(dst, s []byte) ([]byte, error) {
 			if len(s)%2 == 1 {
 				s = append([]byte{'0'}, s...)
 			}
 			return hex.AppendDecode(dst, s)
 		}, "from_hex"),
 		bytesToText("base64", "The bytes of a text or BINARY in base 64.", "base64('abc') = YWJj", base64.StdEncoding.AppendEncode, "to_base64"),
-		textToBytes("unbase64", "The bytes that base 64 stands for.", "CAST(unbase64('YWJj') AS VARCHAR) = abc", base64.StdEncoding.AppendDecode, "from_base64"),
+		textToBytes("unbase64", "base 64", "The bytes that base 64 stands for.", "CAST(unbase64('YWJj') AS VARCHAR) = abc", base64.StdEncoding.AppendDecode, "from_base64"),
 		bytesToText("md5", "MD5 digest in hexadecimal.", "md5('abc') = 900150983cd24fb0d6963f7d28e17f72", func(dst, s []byte) []byte {
 			sum := md5.Sum(s)
 			return hex.AppendEncode(dst, sum[:])
@@ -80,8 +80,8 @@ func bytesToText(name, doc, example string, f func(dst, s []byte) []byte, aliase
 	}}}
 }
 
-// textToBytes is a function from a text to bytes, which may fail.
-func textToBytes(name, doc, example string, f func(dst, s []byte) ([]byte, error), aliases ...string) *Scalar {
+// textToBytes is a function from a text to the bytes that it stands for in an encoding.
+func textToBytes(name, encoding, doc, example string, f func(dst, s []byte) ([]byte, error), aliases ...string) *Scalar {
 	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{{
 		Args: []Matcher{varchar}, Result: always(columnar.Binary), Fallible: true,
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
@@ -90,7 +90,7 @@ func textToBytes(name, doc, example string, f func(dst, s []byte) ([]byte, error
 				return c.text(in.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
 					d, err := f(dst, in.At(i))
 					if err != nil {
-						return d, fmt.Errorf("%s: %q cannot be decoded: %w", name, in.At(i), err)
+						return d, fmt.Errorf("%s: %q is not %s", name, in.At(i), encoding)
 					}
 					return d, nil
 				})

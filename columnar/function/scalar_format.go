@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,9 +20,13 @@ import (
 // formatBracesScalar is format(text with {}, values …), in the little language of Python
 // and the C++ library fmt.
 func formatBracesScalar() *Scalar {
-	bind := func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+	bind := func(types []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 		if text, ok := constantText(constants, 0); ok {
-			if _, err := parseBraces(text, ""); err != nil {
+			parts, err := parseBraces(text, "")
+			for _, p := range parts {
+				err = cmp.Or(err, p.check(types[1:]))
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -33,9 +38,10 @@ func formatBracesScalar() *Scalar {
 					return dst, err
 				}
 				for _, p := range parts {
-					if dst, err = c.appendBraces(dst, p, i); err != nil {
+					if err := p.check(types[1:]); err != nil {
 						return dst, err
 					}
+					dst = c.appendBraces(dst, p, i)
 				}
 				return dst, nil
 			})
@@ -150,22 +156,37 @@ func parseBraceSpec(s string) (p brace, ok bool) {
 	return p, s == ""
 }
 
-// appendBraces appends a part of a format with its argument in row i.
-func (c *call) appendBraces(dst []byte, p brace, i int) ([]byte, error) {
+// check says what is wrong with p for values of the given types.
+func (p brace) check(types []arrow.DataType) error {
+	switch {
+	case p.arg < 0:
+		return nil
+	case p.arg >= len(types):
+		return fmt.Errorf("format has no value for {%d}; there are %d", p.arg, len(types))
+	}
+	dt := types[p.arg]
+	switch {
+	case !columnar.IsNumeric(dt):
+		if p.kind != 0 && p.kind != 's' && dt.ID() != arrow.NULL {
+			return fmt.Errorf("format {:%c} takes a number, not %s", p.kind, columnar.TypeName(dt))
+		}
+	case p.kind == 's':
+		return errors.New("format {:s} takes a text, not a number")
+	case strings.IndexByte("dboxX", p.kind) >= 0 && !columnar.IsInteger(dt):
+		return fmt.Errorf("format {:%c} takes an integer, not %s", p.kind, columnar.TypeName(dt))
+	}
+	return nil
+}
+
+// appendBraces appends a part of a format, which was checked, with its argument in row i.
+func (c *call) appendBraces(dst []byte, p brace, i int) []byte {
 	dst = append(dst, p.text...)
 	if p.arg < 0 {
-		return dst, nil
-	}
-	if p.arg+1 >= len(c.args) {
-		return dst, fmt.Errorf("format has no value for {%d}; there are %d", p.arg, len(c.args)-1)
+		return dst
 	}
 	a, row := c.args[p.arg+1].Array(), c.place(p.arg+1, i)
 	if columnar.IsNumeric(a.DataType()) {
-		body, err := p.number(columnar.Value(a, row), a, row)
-		return p.pad(dst, body, '>'), err
-	}
-	if p.kind != 0 && p.kind != 's' {
-		return dst, fmt.Errorf("format {:%c} takes a number, not %s", p.kind, columnar.TypeName(a.DataType()))
+		return p.pad(dst, p.number(columnar.Value(a, row), a, row), '>')
 	}
 	body := columnar.AppendText(nil, a, row, c.env.Location)
 	if p.precision >= 0 {
@@ -173,17 +194,14 @@ func (c *call) appendBraces(dst []byte, p brace, i int) ([]byte, error) {
 			body = []byte(string(r[:p.precision]))
 		}
 	}
-	return p.pad(dst, string(body), '<'), nil
+	return p.pad(dst, string(body), '<')
 }
 
 // number writes a number, with its sign in front.
-func (p brace) number(v any, a arrow.Array, row int) (string, error) {
+func (p brace) number(v any, a arrow.Array, row int) string {
 	var body string
 	switch p.kind {
 	case 'd', 'b', 'o', 'x', 'X':
-		if !columnar.IsInteger(a.DataType()) {
-			return "", fmt.Errorf("format {:%c} takes an integer, not %s", p.kind, columnar.TypeName(a.DataType()))
-		}
 		n, _ := new(big.Int).SetString(fmt.Sprint(v), 10)
 		base := map[byte]int{'d': 10, 'b': 2, 'o': 8, 'x': 16, 'X': 16}[p.kind]
 		body = n.Text(base)
@@ -196,8 +214,6 @@ func (p brace) number(v any, a arrow.Array, row int) (string, error) {
 		}
 	case 'f', 'F', 'e', 'E', 'g', 'G':
 		body = p.fixed(v, a, row)
-	case 's':
-		return "", errors.New("format {:s} takes a text, not a number")
 	default:
 		if p.precision >= 0 {
 			p.kind = 'g'
@@ -212,7 +228,7 @@ func (p brace) number(v any, a arrow.Array, row int) (string, error) {
 	if (p.sign == '+' || p.sign == ' ') && !strings.HasPrefix(body, "-") {
 		body = string(p.sign) + body
 	}
-	return body, nil
+	return body
 }
 
 // fixed writes a number as e, f or g say; a decimal with f exactly.

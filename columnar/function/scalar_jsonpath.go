@@ -28,19 +28,30 @@ func jsonPathScalars() []*Scalar {
 			})
 		}),
 		define("json_object_keys", "The keys of a JSON object as an array, each once; null of anything else.", "json_object_keys('{\"a\":1,\"b\":2}') = [\"a\",\"b\"]", []Matcher{varchar}, columnar.ListOf(columnar.String), jsonKeys, "json_keys"),
-		define("json_exists", "Whether a path ($.a.b[0]) leads to something in a JSON text, be it null.", "json_exists('{\"a\":null}', '$.a') = true", []Matcher{varchar, varchar}, columnar.Boolean, func(c *call) (arrow.Array, error) {
-			in, paths := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
-			cache := newCompiled(compileJSONPath)
-			return c.boolRows(func(i int) bool {
-				steps, err := cache.get(paths.At(i), "")
-				if err != nil {
-					return false
-				}
-				v, ok := valueAt(in.At(i), steps)
-				return ok && len(v) > 0
-			})
-		}),
+		textChecked(defineFallible("json_exists", "Whether a path ($.a.b[0]) leads to something in a JSON text, be it null.", "json_exists('{\"a\":null}', '$.a') = true", []Matcher{varchar, varchar}, columnar.Boolean, pathsLead), 1, parseJSONPath),
 	}
+}
+
+func pathsLead(c *call) (arrow.Array, error) {
+	in, paths := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
+	cache := newCompiled(compileJSONPath)
+	var failed error
+	a, err := c.boolRows(func(i int) bool {
+		steps, err := cache.get(paths.At(i), "")
+		if err != nil {
+			if failed == nil && c.active.Get(i) {
+				failed = err
+			}
+			return false
+		}
+		v, ok := valueAt(in.At(i), steps)
+		return ok && len(v) > 0
+	})
+	if failed != nil && err == nil {
+		a.Release()
+		return nil, failed
+	}
+	return a, err
 }
 
 // atJSON is a text made of the value a path leads to; without a path, of the whole, if
@@ -77,8 +88,10 @@ func atJSON(name, doc, example string, out arrow.DataType, whole bool, f func(ds
 	if whole {
 		two.Overloads = append([]Overload{overload([]Matcher{varchar}, out, run)}, two.Overloads...)
 	}
-	return two
+	return textChecked(two, 1, parseJSONPath)
 }
+
+func parseJSONPath(path string) ([]jsonStep, error) { return compileJSONPath(path, "") }
 
 // valueAt is the part of text that steps lead to, as it is written, if text is JSON as a
 // whole.

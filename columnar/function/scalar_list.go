@@ -35,7 +35,7 @@ func listScalars() []*Scalar {
 		}),
 		withValue("array_append", "An array with one more element at the end.", "array_append(array(1, 2), 3) = [1,2,3]", true, "list_append", "array_push_back"),
 		withValue("array_prepend", "An array with one more element at the beginning.", "array_prepend(array(2, 3), 1) = [1,2,3]", false),
-		arrayRemoveScalar(), arrayRepeatScalar(), flattenScalar(), sequenceScalar(),
+		arrayRemoveScalar(), arrayRepeatScalar(), flattenScalar(), sequenceScalar(), seriesScalar(),
 		twoLists("array_union", "The different elements of two arrays.", "array_union(array(1, 2), array(2, 3)) = [1,2,3]", func(inLeft, inRight, isLeft bool) bool { return true }),
 		twoLists("array_intersect", "The different elements of an array that are in another.", "array_intersect(array(1, 2), array(2, 3)) = [2]", func(inLeft, inRight, isLeft bool) bool { return isLeft && inRight }, "list_intersect"),
 		twoLists("array_except", "The different elements of an array that are not in another.", "array_except(array(1, 2), array(2, 3)) = [1]", func(inLeft, inRight, isLeft bool) bool { return isLeft && !inRight }),
@@ -125,8 +125,15 @@ func arrayRepeatScalar() *Scalar {
 			return onAllRows(columnar.ListOf(args[0]), func(c *call) (arrow.Array, error) {
 				times := numbersOf[int64](c.args[1])
 				for i := range c.rows {
-					if n := times.at(i); !c.isNull(1, i) && n > maxElements && c.active.Get(i) {
+					n := times.at(i)
+					if n <= 0 || c.isNull(1, i) || !c.active.Get(i) {
+						continue
+					}
+					if n > maxElements {
 						return nil, errTooMany("array_repeat", n)
+					}
+					if err := c.room(bytesOfElement * n); err != nil {
+						return nil, err
 					}
 				}
 				whole := *c
@@ -197,54 +204,70 @@ func anyNull(a arrow.Array, from, to int) bool {
 	return false
 }
 
-// sequenceScalar is the numbers between two bounds, both included.
+// sequenceScalar is the numbers between two bounds, both included, or the times.
 func sequenceScalar() *Scalar {
-	run := func(c *call) (arrow.Array, error) {
-		var n [3]numbers[int64]
-		for k := range c.args {
-			n[k] = numbersOf[int64](c.args[k])
-		}
-		valid, nulls := c.validity()
-		var values []int64
-		buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
-		fail := func(err error) (arrow.Array, error) {
-			buf.Release()
-			releaseBuffer(valid)
-			return nil, err
-		}
-		ends[0] = 0
-		for i := range c.rows {
-			if isSet(valid, i) && c.active.Get(i) {
-				from, to := n[0].at(i), n[1].at(i)
-				step := int64(1)
-				if from > to {
-					step = -1
-				}
-				if len(c.args) > 2 {
-					step = n[2].at(i)
-				}
-				if step == 0 || from < to && step < 0 || from > to && step > 0 {
-					return fail(fmt.Errorf("sequence(%d, %d, %d) never arrives; give the step the sign of the way", from, to, step))
-				}
-				count := magnitude(to-from)/magnitude(step) + 1
-				if count > maxElements || (to-from >= 0) != (to >= from) {
-					return fail(errTooMany("sequence", int64(min(count, math.MaxInt64))))
-				}
-				for v, k := from, uint64(0); k < count; k++ {
-					values = append(values, v)
-					v += step
-				}
-			}
-			ends[i+1] = int32(len(values))
-		}
-		data, out := kernel.Make[int64](c.env.Mem, len(values))
-		copy(out, values)
-		return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(columnar.Int64, len(values), 0, nil, data)), nil
-	}
+	list, dates, times := columnar.ListOf(columnar.Int64), columnar.ListOf(columnar.Date), columnar.ListOf(columnar.Timestamp)
+	s := defineFallible("sequence", "The integers from one to another, both included, as an array, with a step of 1 or -1 or the given one; or the dates or times, with an interval as the step, else a day.", "sequence(1, 5, 2) = [1,3,5]", []Matcher{bigint, bigint}, list, integerSequences).
+		alsoFor([]Matcher{bigint, bigint, bigint}, list, integerSequences).
+		alsoFor([]Matcher{date, date}, dates, dateSequences).
+		alsoFor([]Matcher{timestamp, timestamp}, times, timeSequences)
+	s.Overloads = append(s.Overloads, dateSequence())
+	return s.alsoFor([]Matcher{timestamp, timestamp, interval}, times, timeSequences)
+}
+
+// seriesScalar is sequence as DuckDB has it: dates are instants.
+func seriesScalar() *Scalar {
 	list := columnar.ListOf(columnar.Int64)
-	return defineFallible("sequence", "The integers from one to another, both included, as an array, with a step of 1 or -1 or the given one; or the times, with an interval as the step.", "sequence(1, 5, 2) = [1,3,5]", []Matcher{bigint, bigint}, list, run).
-		alsoFor([]Matcher{bigint, bigint, bigint}, list, run).
+	return defineFallible("generate_series", "Like sequence; of dates it makes times. In FROM it is a table.", "generate_series(1, 5, 2) = [1,3,5]", []Matcher{bigint, bigint}, list, integerSequences).
+		alsoFor([]Matcher{bigint, bigint, bigint}, list, integerSequences).
 		alsoFor([]Matcher{timestamp, timestamp, interval}, columnar.ListOf(columnar.Timestamp), timeSequences)
+}
+
+// integerSequences are the integers from one to another, by a step.
+func integerSequences(c *call) (arrow.Array, error) {
+	var n [3]numbers[int64]
+	for k := range c.args {
+		n[k] = numbersOf[int64](c.args[k])
+	}
+	valid, nulls := c.validity()
+	var values []int64
+	buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
+	fail := func(err error) (arrow.Array, error) {
+		buf.Release()
+		releaseBuffer(valid)
+		return nil, err
+	}
+	ends[0] = 0
+	for i := range c.rows {
+		if isSet(valid, i) && c.active.Get(i) {
+			from, to := n[0].at(i), n[1].at(i)
+			step := int64(1)
+			if from > to {
+				step = -1
+			}
+			if len(c.args) > 2 {
+				step = n[2].at(i)
+			}
+			if step == 0 || from < to && step < 0 || from > to && step > 0 {
+				return fail(fmt.Errorf("sequence(%d, %d, %d) never arrives; give the step the sign of the way", from, to, step))
+			}
+			count := magnitude(to-from)/magnitude(step) + 1
+			if count > maxElements || (to-from >= 0) != (to >= from) {
+				return fail(errTooMany("sequence", int64(min(count, math.MaxInt64))))
+			}
+			if err := c.room(8 * int64(len(values)+int(count))); err != nil {
+				return fail(err)
+			}
+			for v, k := from, uint64(0); k < count; k++ {
+				values = append(values, v)
+				v += step
+			}
+		}
+		ends[i+1] = int32(len(values))
+	}
+	data, out := kernel.Make[int64](c.env.Mem, len(values))
+	copy(out, values)
+	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(columnar.Int64, len(values), 0, nil, data)), nil
 }
 
 // elementSet tells apart the elements of lists by value; nulls are equal.

@@ -2,6 +2,7 @@ package function
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,19 +14,38 @@ import (
 // listPartScalars take arrays apart, put them together and ask what is in them.
 func listPartScalars() []*Scalar {
 	return []*Scalar{
-		ofList("array_slice", "The elements of an array from one place to another, both included, counted from 1, or from the end if negative; places outside are cut off.", "array_slice(array(1, 2, 3, 4), 2, 3) = [2,3]", []Matcher{listType, bigint, bigint}, func(c *call, l kernel.Lists) func(int, func(k, j int)) {
-			first, last := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
-			return func(i int, add func(k, j int)) {
-				from, to := l.At(i)
-				n := int64(to - from)
-				for k := max(fromEnd(first.at(i), n), 1); k <= min(fromEnd(last.at(i), n), n); k++ {
-					add(0, from+int(k)-1)
-				}
-			}
-		}, "list_slice"),
+		sliceScalar(),
 		concatListsScalar(), hasAllScalar(), mapFromEntriesScalar(),
 		{Name: "get", Doc: "Element of an array, counted from 0; null out of range.", Example: "get(array(10, 20), 1) = 20", Overloads: []Overload{elementOverload(0, true)}},
 	}
+}
+
+// sliceScalar is what a[i:j] calls, of arrays and of texts.
+func sliceScalar() *Scalar {
+	s := ofList("array_slice", "The elements of an array, or the characters of a text, from one place to another, both included, counted from 1, or from the end if negative; places outside are cut off. a[i:j] is the same, without i from the first, without j to the last.", "array_slice(array(1, 2, 3, 4), 2, 3) = [2,3]", []Matcher{listType, bigint, bigint}, func(c *call, l kernel.Lists) func(int, func(k, j int)) {
+		first, last := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
+		return func(i int, add func(k, j int)) {
+			from, to := l.At(i)
+			low, high := slicePlaces(first.at(i), last.at(i), int64(to-from))
+			for k := low; k <= high; k++ {
+				add(0, from+int(k)-1)
+			}
+		}
+	}, "list_slice")
+	ofText := textFunction{args: []Matcher{varchar, bigint, bigint}, f: func(_ *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
+		return func(dst []byte, i int) ([]byte, error) {
+			text := t[0].At(i)
+			low, high := slicePlaces(n[0].at(i), n[1].at(i), int64(utf8.RuneCount(text)))
+			return append(dst, kernel.Substring(text, low, max(high-low+1, 0))...), nil
+		}
+	}}
+	s.Overloads = append(s.Overloads, ofText.scalar().Overloads...)
+	return s
+}
+
+// slicePlaces are the places of n that a slice from first to last takes.
+func slicePlaces(first, last, n int64) (low, high int64) {
+	return max(fromEnd(first, n), 1), min(fromEnd(last, n), n)
 }
 
 // fromEnd is a place from 1, given one that counts from the end of n if negative.

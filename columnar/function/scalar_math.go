@@ -1,7 +1,6 @@
 package function
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -241,7 +240,7 @@ func mathScalars() []*Scalar {
 		logarithm("ln", "Natural logarithm.", "ln(1) = 0", math.Log),
 		logarithm("log10", "Logarithm to base 10.", "log10(1000) = 3", math.Log10),
 		logarithm("log2", "Logarithm to base 2.", "log2(8) = 3", math.Log2),
-		onTwoDoubles("power", "A number to the power of another.", "power(2, 10) = 1024", math.Pow, "pow"),
+		onTwoDoubles("power", "A number to the power of another.", "power(2, 10) = 1024", math.Pow, "pow", "**"),
 		onTwoDoubles("atan2", "Angle of the point (x, y), given y and x.", "atan2(0, 1) = 0", math.Atan2),
 		onTwoDoubles("hypot", "Length of the hypotenuse.", "hypot(3, 4) = 5", math.Hypot),
 		onDoubles("sin", "Sine.", "sin(0) = 0", math.Sin),
@@ -319,30 +318,9 @@ func logScalar() *Scalar {
 // randomScalar gives the same numbers when a batch is run again, and with a seed also
 // when a bounded query is.
 func randomScalar() *Scalar {
-	form := func(args ...Matcher) Overload {
-		return Overload{Args: args, Result: always(columnar.Float64), Volatility: Volatile, NullSafe: true, Fallible: len(args) > 0, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return func(env *Env, args []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				seed := env.Salt
-				if len(args) > 0 {
-					if !args[0].IsConstant() {
-						return columnar.Datum{}, errors.New("the seed must be a constant, such as random(42)")
-					}
-					seed = 0
-					if !args[0].IsNullConstant() {
-						seed = uint64(kernel.Values[int64](args[0].Array())[0])
-					}
-				}
-				drawn := env.draws(seed)
-				buf, out := kernel.Make[float64](env.Mem, rows)
-				for i := range out {
-					out[i] = drawn.float(i)
-				}
-				return columnar.ColumnDatum(kernel.Wrap(columnar.Float64, rows, 0, nil, buf)), nil
-			}, nil
-		}}
-	}
-	return &Scalar{Name: "random", Aliases: []string{"rand"}, Doc: "A random number from 0 up to, not including, 1; other for each row, the same when a batch is run again; with a seed also when a query over files is run again.", Example: "random() < 1 = true",
-		Overloads: []Overload{form(), form(bigint)}}
+	s := drawnScalar("random", "A random number from 0 up to, not including, 1; other for each row, the same when a batch is run again; with a seed also when a query over files is run again.", "random() < 1 = true", nil, func(d draws, _ []numbers[float64], i int) float64 { return d.float(i) })
+	s.Aliases = []string{"rand"}
+	return s
 }
 
 func isNaNScalar() *Scalar {

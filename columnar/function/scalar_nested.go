@@ -33,7 +33,16 @@ func elemOf(list arrow.DataType) arrow.DataType { return list.(*arrow.ListType).
 
 // castArray is a as dt, which an implicit cast allows. The caller releases it.
 func castArray(c *call, a arrow.Array, dt arrow.DataType) (arrow.Array, error) {
-	return kernel.Cast(c.env.Mem, a, dt, kernel.CastOptions{Location: c.env.Location})
+	out, err := kernel.Cast(c.env.Mem, a, dt, kernel.CastOptions{Location: c.env.Location})
+	return out, advised(err, dt)
+}
+
+// advised is the error of an implicit cast to dt with what to do about it.
+func advised(err error, dt arrow.DataType) error {
+	if err == nil || !columnar.HasDecimal(dt) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, columnar.DecimalAdvice)
 }
 
 // argAs is argument k as dt, which an implicit cast allows; rows that do not count may
@@ -41,7 +50,7 @@ func castArray(c *call, a arrow.Array, dt arrow.DataType) (arrow.Array, error) {
 func (c *call) argAs(k int, dt arrow.DataType) (arrow.Array, error) {
 	d, err := Cast(c.env, c.args[k], dt, false, c.rows, c.active)
 	if err != nil {
-		return nil, err
+		return nil, advised(err, dt)
 	}
 	return d.Array(), nil
 }
@@ -452,12 +461,21 @@ func (c *call) lists(lists []kernel.Lists, fill func(i int, add func(k, j int)))
 	buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
 	var refs []kernel.Ref
 	add := func(k, j int) { refs = append(refs, kernel.MakeRef(k, j)) }
+	given := 0
+	for _, l := range lists {
+		given += l.Child.Len()
+	}
 	ends[0] = 0
 	for i := range c.rows {
 		if isSet(valid, i) {
 			fill(i, add)
 		}
 		ends[i+1] = int32(len(refs))
+		if err := c.room(bytesOfElement * int64(len(refs)-given)); err != nil {
+			releaseBuffer(valid)
+			buf.Release()
+			return nil, err
+		}
 	}
 	sources := make([]arrow.Array, len(lists))
 	for k, l := range lists {
@@ -475,6 +493,9 @@ func (c *call) lists(lists []kernel.Lists, fill func(i int, add func(k, j int)))
 	}
 	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, child), nil
 }
+
+// bytesOfElement is about what an element of a new array takes: its place, and a small value.
+const bytesOfElement = 16
 
 // ofList is a function from an array to an array of the same type.
 func ofList(name, doc, example string, args []Matcher, f func(c *call, l kernel.Lists) func(i int, add func(k, j int)), aliases ...string) *Scalar {

@@ -305,8 +305,8 @@ func regexpExtractScalar() *Scalar {
 				if len(c.args) > 2 {
 					group = numbersOf[int64](c.args[2]).at(i)
 				}
-				if group < 0 || group > int64(re.std.NumSubexp()) {
-					return dst, fmt.Errorf("regexp_extract: group %d of %q, which has %d", group, re.std, re.std.NumSubexp())
+				if err := checkGroup(group, re.std.NumSubexp()); err != nil {
+					return dst, err
 				}
 				s := in.At(i)
 				m := re.find(s)
@@ -317,10 +317,10 @@ func regexpExtractScalar() *Scalar {
 			})
 		}), nil
 	}
-	return &Scalar{Name: "regexp_extract", Doc: "What a group of a regular expression matched first in a text: the first group if none is named, all if there are no groups; empty if nothing matched.", Example: "regexp_extract('k=42', 'k=([0-9]+)') = 42", Overloads: []Overload{
+	return groupChecked(&Scalar{Name: "regexp_extract", Doc: "What a group of a regular expression matched first in a text: the first group if none is named, all if there are no groups; empty if nothing matched.", Example: "regexp_extract('k=42', 'k=([0-9]+)') = 42", Overloads: []Overload{
 		{Args: []Matcher{varchar, varchar}, Result: always(columnar.String), Fallible: true, Bind: bind},
 		{Args: []Matcher{varchar, varchar, bigint}, Result: always(columnar.String), Fallible: true, Bind: bind},
-	}}
+	}})
 }
 
 func regexpCountScalar() *Scalar {

@@ -22,9 +22,11 @@ func similarityScalars() []*Scalar {
 			return fallibleRows(c, func(i int) (int64, error) { return hamming([]rune(string(a.At(i))), []rune(string(b.At(i)))) })
 		}, "mismatches"),
 		define("damerau_levenshtein", "How many characters must be inserted, deleted, replaced or exchanged with their neighbour to turn one text into the other.", "damerau_levenshtein('abcd', 'bacd') = 1", two, columnar.Int64, func(c *call) (arrow.Array, error) {
-			a, b := kernel.TextsOf(c.args[0]), kernel.TextsOf(c.args[1])
-			return fixedRows(c, func(i int) int64 { return damerauLevenshtein([]rune(string(a.At(i))), []rune(string(b.At(i)))) })
+			return distances[int64](c, damerauLevenshtein)
 		}),
+		define("levenshtein", "How many characters must be inserted, deleted or replaced to turn one text into the other.", "levenshtein('kitten', 'sitting') = 3", two, columnar.Int32, func(c *call) (arrow.Array, error) {
+			return distances[int32](c, levenshtein)
+		}, "editdist3"),
 		onTexts("jaro_similarity", "How alike two texts are by Jaro's measure, from 0 to 1.", "round(jaro_similarity('martha', 'marhta'), 3) = 0.944", jaro),
 		onTexts("jaro_winkler_similarity", "How alike two texts are by Jaro's measure, from 0 to 1, with weight on a common beginning.", "round(jaro_winkler_similarity('martha', 'marhta'), 3) = 0.961", func(a, b []rune) float64 {
 			s := jaro(a, b)
@@ -124,69 +126,6 @@ func hamming(a, b []rune) (int64, error) {
 		}
 	}
 	return n, nil
-}
-
-// damerauLevenshtein counts with the rows of the table before last, last and present.
-func damerauLevenshtein(a, b []rune) int64 {
-	last := map[rune]int{}
-	width := len(b) + 2
-	table := make([]int, (len(a)+2)*width)
-	far := len(a) + len(b)
-	at := func(i, j int) *int { return &table[(i+1)*width+j+1] }
-	*at(-1, -1) = far
-	for i := 0; i <= len(a); i++ {
-		*at(i, -1), *at(i, 0) = far, i
-	}
-	for j := 0; j <= len(b); j++ {
-		*at(-1, j), *at(0, j) = far, j
-	}
-	for i := 1; i <= len(a); i++ {
-		seen := 0
-		for j := 1; j <= len(b); j++ {
-			k, l := last[b[j-1]], seen
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost, seen = 0, j
-			}
-			*at(i, j) = min(*at(i-1, j-1)+cost, *at(i, j-1)+1, *at(i-1, j)+1, *at(k-1, l-1)+(i-k-1)+1+(j-l-1))
-		}
-		last[a[i-1]] = i
-	}
-	return int64(*at(len(a), len(b)))
-}
-
-// jaro matches equal characters that are less than half the longer text apart.
-func jaro(a, b []rune) float64 {
-	reach := max(max(len(a), len(b))/2-1, 0)
-	inA, inB := make([]bool, len(a)), make([]bool, len(b))
-	matches := 0
-	for i, r := range a {
-		for j := max(0, i-reach); j < min(len(b), i+reach+1); j++ {
-			if !inB[j] && b[j] == r {
-				inA[i], inB[j] = true, true
-				matches++
-				break
-			}
-		}
-	}
-	if matches == 0 {
-		return 0
-	}
-	moved, j := 0, 0
-	for i, r := range a {
-		if !inA[i] {
-			continue
-		}
-		for !inB[j] {
-			j++
-		}
-		if b[j] != r {
-			moved++
-		}
-		j++
-	}
-	m := float64(matches)
-	return (m/float64(len(a)) + m/float64(len(b)) + (m-float64(moved)/2)/m) / 3
 }
 
 // soundCodes are the digits of the letters from A; 0 stands for vowels, 7 for H and W,

@@ -208,8 +208,9 @@ func convertTimezoneScalar() *Scalar {
 			return columnar.FromLocal(columnar.ToLocal(columnar.FromLocal(clock, from), to), c.env.Location), nil
 		})
 	}
-	return defineFallible("convert_timezone", "What the clocks of a time zone show when those of another (of the session, if only one is named) show a time: convert_timezone(from, to, time).", "convert_timezone('Europe/Berlin', 'America/New_York', make_timestamp(2024, 7, 1, 12, 0, 0)) = 2024-07-01 06:00:00",
+	f := defineFallible("convert_timezone", "What the clocks of a time zone show when those of another (of the session, if only one is named) show a time: convert_timezone(from, to, time).", "convert_timezone('Europe/Berlin', 'America/New_York', make_timestamp(2024, 7, 1, 12, 0, 0)) = 2024-07-01 06:00:00",
 		[]Matcher{varchar, timestamp}, columnar.Timestamp, run).alsoFor([]Matcher{varchar, varchar, timestamp}, columnar.Timestamp, run)
+	return textChecked(textChecked(f, 0, loadZone), 1, loadZone)
 }
 
 // newZones reads argument k of row i as a time zone.

@@ -102,10 +102,6 @@ func textScalars() []*Scalar {
 			}
 			return r
 		}, "unicode", "ord"),
-		textTo("levenshtein", "How many characters must be inserted, deleted or replaced to turn one text into the other.", "levenshtein('kitten', 'sitting') = 3", 2, columnar.Int32,
-			func(t []kernel.Texts, i int) int32 {
-				return levenshtein([]rune(string(t[0].At(i))), []rune(string(t[1].At(i))))
-			}),
 		concatScalar("||", "The texts one after another; null if any is null. Arrays, too, can be put together."),
 		concatScalar("concat", "The values as text, one after another; null if any is null."),
 		concatWSScalar(),
@@ -208,11 +204,14 @@ var textFunctions = []textFunction{
 	},
 	{
 		name: "repeat", args: []Matcher{varchar, bigint}, fallible: true, doc: "The text so many times over.", example: "repeat('ab', 3) = ababab",
-		f: func(_ *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
+		f: func(c *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
 			return func(dst []byte, i int) ([]byte, error) {
 				s, k := t[0].At(i), n[0].at(i)
 				if k > 0 && len(s) > 0 && k > maxText/int64(len(s)) {
 					return dst, errTooLong("repeat", int64(min(float64(len(s))*float64(k), 1e18)))
+				}
+				if err := c.room(int64(len(dst)) + max(k, 0)*int64(len(s))); err != nil {
+					return dst, err
 				}
 				for ; k > 0 && len(s) > 0; k-- {
 					dst = append(dst, s...)
@@ -223,11 +222,14 @@ var textFunctions = []textFunction{
 	},
 	{
 		name: "space", args: []Matcher{bigint}, fallible: true, doc: "So many blanks.", example: "length(space(3)) = 3",
-		f: func(_ *call, _ []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
+		f: func(c *call, _ []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
 			return func(dst []byte, i int) ([]byte, error) {
 				k := n[0].at(i)
 				if k > maxText {
 					return dst, errTooLong("space", k)
+				}
+				if err := c.room(int64(len(dst)) + k); err != nil {
+					return dst, err
 				}
 				return append(dst, bytes.Repeat([]byte{' '}, int(max(k, 0)))...), nil
 			}
@@ -345,7 +347,7 @@ func trimming(name, doc, example string, front, back bool, aliases ...string) te
 
 func padding(name, doc, example string, front bool) textFunction {
 	return textFunction{name: name, doc: doc, example: example, args: []Matcher{varchar, bigint, varchar}, optional: 1, fallible: true,
-		f: func(_ *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
+		f: func(c *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
 			return func(dst []byte, i int) ([]byte, error) {
 				s, want, fill := t[0].At(i), n[0].at(i), []rune{' '}
 				if len(t) > 1 {
@@ -359,6 +361,9 @@ func padding(name, doc, example string, front bool) textFunction {
 					return append(dst, s...), nil
 				case missing > maxText/4:
 					return dst, errTooLong(name, want)
+				}
+				if err := c.room(int64(len(dst)) + missing); err != nil {
+					return dst, err
 				}
 				if !front {
 					dst = append(dst, s...)
@@ -452,26 +457,6 @@ func position(s, what []byte) int32 {
 		return 0
 	}
 	return int32(utf8.RuneCount(s[:at])) + 1
-}
-
-func levenshtein(a, b []rune) int32 {
-	row := make([]int32, len(b)+1)
-	for j := range row {
-		row[j] = int32(j)
-	}
-	for i, x := range a {
-		diagonal := row[0]
-		row[0] = int32(i) + 1
-		for j, y := range b {
-			cost := diagonal
-			if x != y {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // concatScalar puts values together as text, two BINARY as BINARY, arrays as an array.

@@ -5,23 +5,89 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
 // timeSequences are the instants from one to another, each a multiple of the step from the
-// first, so that the days of months do not drift.
+// first, so that the days of months do not drift. Without a step it is a day, either way.
 func timeSequences(c *call) (arrow.Array, error) {
-	first, last, step := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1]), numbersOf[arrow.MonthDayNanoInterval](c.args[2])
+	first, last := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
+	step := stepsOf(c, func(i int) bool { return first.at(i) > last.at(i) })
+	return sequences(c, columnar.Timestamp, func(dst []int64, i int) ([]int64, error) {
+		return appendTimes(dst, first.at(i), last.at(i), step(i), c.env)
+	})
+}
+
+// dateSequences is timeSequences of days: by whole days and months.
+func dateSequences(c *call) (arrow.Array, error) {
+	first, last := numbersOf[int32](c.args[0]), numbersOf[int32](c.args[1])
+	step := stepsOf(c, func(i int) bool { return first.at(i) > last.at(i) })
+	var times []int64
+	return sequences(c, columnar.Date, func(dst []int32, i int) (_ []int32, err error) {
+		if err := wholeDays(step(i)); err != nil {
+			return nil, err
+		}
+		times, err = appendTimes(times[:0], int64(first.at(i))*columnar.MicrosPerDay, int64(last.at(i))*columnar.MicrosPerDay, step(i), &Env{})
+		for _, t := range times {
+			dst = append(dst, int32(t/columnar.MicrosPerDay))
+		}
+		return dst, err
+	})
+}
+
+// dateSequence is the overload for dates. A constant step with a time of day is refused
+// before there are rows.
+func dateSequence() Overload {
+	o := overload([]Matcher{date, date, interval}, columnar.ListOf(columnar.Date), dateSequences)
+	bind := o.Bind
+	o.Fallible = true
+	o.Bind = func(types []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+		if step, ok := constants[2].(*array.MonthDayNanoInterval); ok && step.Len() > 0 && step.IsValid(0) {
+			if err := wholeDays(step.Value(0)); err != nil {
+				return nil, err
+			}
+		}
+		return bind(types, constants)
+	}
+	return o
+}
+
+func wholeDays(step arrow.MonthDayNanoInterval) error {
+	if step.Nanoseconds == 0 {
+		return nil
+	}
+	return fmt.Errorf("a sequence of dates goes by whole days and months, not by %s; cast the dates to TIMESTAMP", columnar.AppendInterval(nil, step))
+}
+
+// stepsOf is the step of each row: the third argument, or a day, backwards where back says so.
+func stepsOf(c *call, back func(i int) bool) func(i int) arrow.MonthDayNanoInterval {
+	if len(c.args) > 2 {
+		return numbersOf[arrow.MonthDayNanoInterval](c.args[2]).at
+	}
+	return func(i int) arrow.MonthDayNanoInterval {
+		if back(i) {
+			return arrow.MonthDayNanoInterval{Days: -1}
+		}
+		return arrow.MonthDayNanoInterval{Days: 1}
+	}
+}
+
+// sequences is the list of each row, made by extend.
+func sequences[T int32 | int64](c *call, elem arrow.DataType, extend func(dst []T, i int) ([]T, error)) (arrow.Array, error) {
 	valid, nulls := c.validity()
-	var values []int64
+	var values []T
 	buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
 	ends[0] = 0
 	for i := range c.rows {
 		if isSet(valid, i) && c.active.Get(i) {
 			var err error
-			if values, err = appendTimes(values, first.at(i), last.at(i), step.at(i), c.env); err != nil {
+			if values, err = extend(values, i); err == nil {
+				err = c.room(8 * int64(len(values)))
+			}
+			if err != nil {
 				buf.Release()
 				releaseBuffer(valid)
 				return nil, err
@@ -29,9 +95,9 @@ func timeSequences(c *call) (arrow.Array, error) {
 		}
 		ends[i+1] = int32(len(values))
 	}
-	data, out := kernel.Make[int64](c.env.Mem, len(values))
+	data, out := kernel.Make[T](c.env.Mem, len(values))
 	copy(out, values)
-	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(columnar.Timestamp, len(values), 0, nil, data)), nil
+	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(elem, len(values), 0, nil, data)), nil
 }
 
 func appendTimes(dst []int64, first, last int64, step arrow.MonthDayNanoInterval, env *Env) ([]int64, error) {

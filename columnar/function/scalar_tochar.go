@@ -15,6 +15,7 @@ func toCharScalar() *Scalar {
 	f := defineFallible("to_char", "A number as a format of 9 and 0 (digits, padded with blanks or zeros), . or D, , or G, $, S or MI (a sign) and PR (<…> if negative) says, rounded to its digits after the point, # for all digits if those before it do not fit; a time as date_format writes it.", "to_char(12454.8, '99G999D9') = 12,454.8",
 		[]Matcher{decimalType, varchar}, columnar.String, numbersAsChars, "to_varchar").
 		alsoFor([]Matcher{floatType, varchar}, columnar.String, numbersAsChars)
+	f = textChecked(f, 1, parseNumberFormat)
 	f.Overloads = append(f.Overloads, formatScalar().Overloads...)
 	return f
 }

@@ -2,7 +2,6 @@ package function
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -130,9 +129,7 @@ func regexpAllScalar() *Scalar {
 				if len(n) > 0 {
 					group = n[0].at(i)
 				}
-				if group < 0 || group > int64(re.NumSubexp()) {
-					err = fmt.Errorf("the regular expression has %d groups, there is no group %d", re.NumSubexp(), group)
-				}
+				err = checkGroup(group, re.NumSubexp())
 			}
 			if err != nil {
 				if failed == nil && c.active.Get(i) {
@@ -153,11 +150,11 @@ func regexpAllScalar() *Scalar {
 		return a, err
 	}
 	s := defineFallible("regexp_extract_all", "What a group of a regular expression matched, everywhere in a text, as an array: the first group if none is named, all if there are no groups.", "regexp_extract_all('a1b22', '[0-9]+') = [\"1\",\"22\"]", []Matcher{varchar, varchar}, columnar.ListOf(columnar.String), run)
-	return s.alsoFor([]Matcher{varchar, varchar, bigint}, columnar.ListOf(columnar.String), run)
+	return groupChecked(s.alsoFor([]Matcher{varchar, varchar, bigint}, columnar.ListOf(columnar.String), run))
 }
 
 func regexpInstrScalar() *Scalar {
-	return defineFallible("regexp_instr", "The place, in characters from 1, where a regular expression first matches in a text; 0 if it does not.", "regexp_instr('ab12', '[0-9]') = 3", []Matcher{varchar, varchar}, columnar.Int32, func(c *call) (arrow.Array, error) {
+	return groupChecked(defineFallible("regexp_instr", "The place, in characters from 1, where a regular expression first matches in a text; 0 if it does not.", "regexp_instr('ab12', '[0-9]') = 3", []Matcher{varchar, varchar}, columnar.Int32, func(c *call) (arrow.Array, error) {
 		t, _ := c.textsAndInts()
 		cache := newCompiled(compileRegexp)
 		return fallibleRows(c, func(i int) (int32, error) {
@@ -171,7 +168,7 @@ func regexpInstrScalar() *Scalar {
 			}
 			return int32(len([]rune(string(t[0].At(i)[:at[0]])))) + 1, nil
 		})
-	})
+	}))
 }
 
 // eltScalar is the n-th of its other arguments.

@@ -1,6 +1,10 @@
 package group
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/tidemill/tidemill/columnar"
+)
 
 // Odd constants with irregular bits.
 const (
@@ -77,6 +81,7 @@ func (x *index) sizeFor(n int) int {
 func (x *index) grow(size int) {
 	old := x.slots
 	x.make(size)
+	columnar.Touch(x.slots)
 	for _, s := range old {
 		if s != 0 {
 			x.insert(s)

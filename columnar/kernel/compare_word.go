@@ -5,7 +5,19 @@ import "cmp"
 // The functions here make a word of up to 64 comparisons with one value. Eight at a
 // time with fixed shifts take half as long as a shift by the row.
 
+// A relation is what a value is to the one it is compared with.
+type relation uint8
+
+const (
+	less relation = iota
+	lessEqual
+	equal
+)
+
 func lessWord[T cmp.Ordered](x []T, s T) (w uint64) {
+	if w, ok := wideWord(x, s, less); ok {
+		return w
+	}
 	k := 0
 	for ; k+8 <= len(x); k += 8 {
 		p := (*[8]T)(x[k:])
@@ -19,6 +31,9 @@ func lessWord[T cmp.Ordered](x []T, s T) (w uint64) {
 }
 
 func lessEqualWord[T cmp.Ordered](x []T, s T) (w uint64) {
+	if w, ok := wideWord(x, s, lessEqual); ok {
+		return w
+	}
 	k := 0
 	for ; k+8 <= len(x); k += 8 {
 		p := (*[8]T)(x[k:])
@@ -32,6 +47,9 @@ func lessEqualWord[T cmp.Ordered](x []T, s T) (w uint64) {
 }
 
 func equalWord[T comparable](x []T, s T) (w uint64) {
+	if w, ok := wideWord(x, s, equal); ok {
+		return w
+	}
 	k := 0
 	for ; k+8 <= len(x); k += 8 {
 		p := (*[8]T)(x[k:])

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -79,7 +80,7 @@ func equalPairsSlow(a, b arrow.Array, ar, br []int32, nullsEqual bool) ([]int32,
 
 // compareValues orders two values of one type that are not null: text by bytes, NaN
 // equal to itself and above all, arrays and structs element by element with null
-// first, maps as arrays of their entries.
+// first, maps as arrays of their entries in the order of the keys.
 func compareValues(a arrow.Array, i int, b arrow.Array, j int) int {
 	if d, ok := a.(*array.Dictionary); ok {
 		return compareValues(d.Dictionary(), int(columnar.DictionaryCodes(d)[i]), b, j)
@@ -125,7 +126,33 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) int {
 		}
 		return 0
 	}
+	if m, ok := a.(*array.Map); ok {
+		return compareMaps(m, i, b.(*array.Map), j)
+	}
 	return compareLists(a, i, b, j)
+}
+
+func compareMaps(a *array.Map, i int, b *array.Map, j int) int {
+	ao, bo := entryOrder(a, i), entryOrder(b, j)
+	ac, bc := a.ListValues(), b.ListValues()
+	for k := range min(len(ao), len(bo)) {
+		if c := compareValues(ac, ao[k], bc, bo[k]); c != 0 {
+			return c
+		}
+	}
+	return cmpInt(int64(len(ao)), int64(len(bo)))
+}
+
+// entryOrder is the places of the entries of map i, in the order of their keys.
+func entryOrder(a *array.Map, i int) []int {
+	from, to := a.ValueOffsets(i)
+	entries := a.ListValues()
+	order := make([]int, to-from)
+	for k := range order {
+		order[k] = int(from) + k
+	}
+	slices.SortFunc(order, func(x, y int) int { return compareValues(entries, x, entries, y) })
+	return order
 }
 
 func compareLists(a arrow.Array, i int, b arrow.Array, j int) int {

@@ -170,7 +170,8 @@ func hashDictionary(dst []uint64, d *array.Dictionary) {
 	}
 }
 
-// hashLists hashes the elements once, then combines those of each list or map.
+// hashLists hashes the elements once, then combines those of each list or map, whose
+// entries have no order.
 func hashLists(dst []uint64, a arrow.Array) {
 	offsets := offsetsOf(a)
 	from, to := offsets[0], offsets[len(dst)]
@@ -178,10 +179,19 @@ func hashLists(dst []uint64, a arrow.Array) {
 	defer part.Release()
 	elements := make([]uint64, to-from)
 	hashColumn(elements, part)
+	isMap := a.DataType().ID() == arrow.MAP
 	for i := range dst {
 		h := hash64(dst[i], uint64(offsets[i+1]-offsets[i]))
+		sum := uint64(0)
 		for _, e := range elements[offsets[i]-from : offsets[i+1]-from] {
+			if isMap {
+				sum += e
+				continue
+			}
 			h = hash64(h, e)
+		}
+		if isMap {
+			h = hash64(h, sum)
 		}
 		dst[i] = h
 	}

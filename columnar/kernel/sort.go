@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -54,8 +55,12 @@ type sorter struct {
 	*entryRoom
 }
 
-// entryRoom is memory for a radix sort. A stream sorts what changed in each of many batches.
-type entryRoom struct{ a, b []entry }
+// entryRoom is memory for a radix sort: the entries, twice, and where the next one of each
+// digit belongs. A stream sorts what changed in each of many batches.
+type entryRoom struct {
+	a, b   []entry
+	starts [1 << maxDigitBits]int
+}
 
 var entryRooms = sync.Pool{New: func() any { return new(entryRoom) }}
 
@@ -154,7 +159,13 @@ func (s *sorter) sortValues(refs []Ref, key, level int) {
 			entries[i].prefix = ^entries[i].prefix
 		}
 	}
-	entries = radixSort(entries, s.b[:len(refs)])
+	entries = s.radixSort(entries, s.b[:len(refs)])
+	for i, e := range entries {
+		refs[i] = e.ref
+	}
+	if exact && key+1 == len(s.keys) {
+		return
+	}
 	var runs []int // the runs of equal prefixes, start and end
 	for i := 0; i < len(entries); {
 		j := i + 1
@@ -165,9 +176,6 @@ func (s *sorter) sortValues(refs []Ref, key, level int) {
 			runs = append(runs, i, j)
 		}
 		i = j
-	}
-	for i, e := range entries {
-		refs[i] = e.ref
 	}
 	for i := 0; i < len(runs); i += 2 {
 		run := refs[runs[i]:runs[i+1]]
@@ -351,35 +359,54 @@ func textPrefix(s []byte) uint64 {
 }
 
 // radixSort orders entries by prefix, stably, with spare as its second buffer; the
-// result is in one of the two. Bytes that are the same everywhere cost one look.
-func radixSort(entries, spare []entry) []entry {
+// result is in one of the two. Bits that are the same everywhere cost one look.
+func (s *sorter) radixSort(entries, spare []entry) []entry {
 	var or, and uint64 = 0, ^uint64(0)
 	for _, e := range entries {
 		or |= e.prefix
 		and &= e.prefix
 	}
-	differ := or &^ and
-	for shift := 0; shift < 64; shift += 8 {
-		if differ>>shift&0xFF == 0 {
-			continue
-		}
-		var starts [256]int
-		for i := range entries {
-			starts[byte(entries[i].prefix>>shift)]++
-		}
-		at := 0
-		for b, n := range starts {
-			starts[b] = at
-			at += n
-		}
-		for i := range entries {
-			b := byte(entries[i].prefix >> shift)
-			spare[starts[b]] = entries[i]
-			starts[b]++
-		}
+	width := digitBits(len(entries))
+	for differ := or &^ and; differ != 0; {
+		shift := uint(bits.TrailingZeros64(differ))
+		mask := uint64(1)<<width - 1
+		differ &^= mask << shift
+		s.radixPass(entries, spare, shift, mask)
 		entries, spare = spare, entries
 	}
 	return entries
+}
+
+// digitBits is how many bits of n prefixes a pass orders by. More bits are fewer passes,
+// as long as what is written to at a time stays in cache.
+func digitBits(n int) int {
+	if n > 1<<16 {
+		return 8
+	}
+	return min(max(bits.Len(uint(n)), 8), maxDigitBits)
+}
+
+const maxDigitBits = 12
+
+// radixPass brings entries into the order of one digit of their prefixes, in spare.
+func (s *sorter) radixPass(entries, spare []entry, shift uint, mask uint64) {
+	starts := &s.starts
+	clear(starts[:mask+1])
+	shift &= 63
+	mask &= uint64(len(starts)) - 1
+	for i := range entries {
+		starts[entries[i].prefix>>shift&mask]++
+	}
+	at := 0
+	for d, n := range starts[:mask+1] {
+		starts[d] = at
+		at += n
+	}
+	for i := range entries {
+		d := entries[i].prefix >> shift & mask
+		spare[starts[d]] = entries[i]
+		starts[d]++
+	}
 }
 
 // Top is the first k rows of the order that Sort would make, in that order, without

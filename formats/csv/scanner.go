@@ -2,7 +2,6 @@ package csv
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -45,8 +44,9 @@ type problem struct {
 
 // scanner cuts the text of an Input into records and fields.
 type scanner struct {
-	d  *dialect
-	in *codec.Input
+	d         *dialect
+	in        *codec.Input
+	delimiter pattern // the first byte of the delimiter
 
 	// fields is the number of fields a record should have; 0 takes any number.
 	fields int
@@ -74,6 +74,7 @@ type scanner struct {
 func newScanner(d *dialect, in *codec.Input) *scanner {
 	chunk := min(maxChunk, in.Hi()-in.Lo()+1) // a small file has few records
 	s := &scanner{d: d, in: in, pos: in.Lo(), chunk: chunk, start: make([]int, chunk), end: make([]int, chunk)}
+	s.delimiter = patternOf(d.delimiter[0])
 	s.moved()
 	return s
 }
@@ -247,26 +248,24 @@ func (s *scanner) crBefore(buf []byte, e int) bool {
 }
 
 // fast cuts the record [pos, e), which has no quote and no line end in it. Delimiters
-// are found eight bytes at a time: fields are too short for a call each to pay.
+// are found many bytes at a time: fields are too short for a call each to pay.
 func (s *scanner) fast(buf []byte, e int) {
 	row := s.rows
 	s.rows++
 	s.start[row], s.end[row] = s.pos, e
 	slots, list := s.slots, s.cells
 	p, f := s.pos, 0
-	pattern := uint64(s.d.delimiter[0]) * lows
-	for at := p; at < e; at += 8 {
-		x := binary.LittleEndian.Uint64(buf[at:]) ^ pattern
-		// The high bit of each byte that was the delimiter, exactly.
-		found := ^(x&lowBits + lowBits | x | lowBits)
-		if e-at < 8 {
-			found &= 1<<(uint(e-at)*8) - 1
+	for at := p; at < e; at += marksWide {
+		found := s.delimiter.marks(buf, at)
+		if e-at < marksWide {
+			found &= 1<<(uint(e-at)<<marksStep) - 1
 		}
 		for ; found != 0; found &= found - 1 {
-			i := at + bits.TrailingZeros64(found)>>3
+			i := at + bits.TrailingZeros64(found)>>marksStep
 			if f == len(slots)-1 {
 				s.problems = append(s.problems, problem{int32(row), int32(f + 1), tooMany})
 				s.lastField(row, f, p, i)
+				marksEnd()
 				return
 			}
 			if slot := slots[f]; slot >= 0 {
@@ -276,6 +275,7 @@ func (s *scanner) fast(buf []byte, e int) {
 			p = i + 1
 		}
 	}
+	marksEnd()
 	s.lastField(row, f, p, e)
 	if f < len(slots)-1 {
 		s.short(row, f+1)
@@ -286,6 +286,9 @@ const (
 	lows    = 0x0101010101010101
 	lowBits = 0x7F7F7F7F7F7F7F7F
 )
+
+// wordMarks is a bit, the lowest, for each byte of x that is zero, exactly.
+func wordMarks(x uint64) uint64 { return ^(x&lowBits + lowBits | x | lowBits) >> 7 }
 
 func (s *scanner) lastField(row, f, p, e int) {
 	if slot := s.slots[f]; slot >= 0 {

@@ -24,6 +24,23 @@ func newHandover(l *lister) *handover {
 
 func (h *handover) add(f foundFile) { h.seen.queue(f, 0) }
 
+// tell visits the files that were handed over, without their full paths; ok is false if
+// everything must be listed.
+func (h *handover) tell(visit func(foundFile)) (ok bool) {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.dirs) == 0 {
+		return false // it was taken, or the path is one file
+	}
+	for rec := range uint32(h.seen.n) {
+		visit(h.seen.file(rec))
+	}
+	return true
+}
+
 // take is what was handed over, nil if it was taken before, or if there is nothing to save.
 func (h *handover) take() (seen *seenSet, dirs map[string]*dirState) {
 	if h == nil {

@@ -71,3 +71,35 @@ func TestHandover(t *testing.T) {
 		t.Errorf("%d files were looked at by a source that came later", n)
 	}
 }
+
+// TestHandoverOfDeclared opens a stream of declared columns whose files leave the format's
+// choices open: what Discover listed to make them is not listed again.
+func TestHandoverOfDeclared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	look := &lookedFS{FS: w.mem}
+	w.fs = look
+	w.writeAt(1, "in/a.csv", "")
+	w.writeAt(2, "in/b.csv", "")
+	env := w.env("path", "in", "format", "csv")
+	env.Columns = schemaOf("v:bigint")
+	found, err := Discover(t.Context(), testFormats, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Log, env.Pinned, env.Listed = connectortest.NewLog(), found.Pinned, found.Listed
+	before := look.looked.Load()
+	source, err := OpenSource(t.Context(), testFormats, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if source.o.handed == nil {
+		t.Error("the source has no listing")
+	}
+	if _, err := source.Target(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := look.looked.Load() - before; n != 0 {
+		t.Errorf("%d files were looked at again", n)
+	}
+}

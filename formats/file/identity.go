@@ -179,10 +179,8 @@ func isPartName(name string) bool {
 // create makes the directories of a new output, the identity last: it says that the
 // rest is whole.
 func (s *Sink) create(control string) error {
-	for _, d := range []string{stagingName, pendingName, manifestDir} {
-		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
-			return s.refuse(err, "it cannot be made", "")
-		}
+	if err := s.makeControl(stagingName, pendingName, manifestDir); err != nil {
+		return s.refuse(err, "it cannot be made", "")
 	}
 	id := identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint, First: &s.env.Committed}
 	if err := s.describe(&id, s.env.Committed); err != nil {
@@ -238,12 +236,19 @@ func (s *Sink) compareIdentity(control string) error {
 		return s.refuse(nil, "its manifest ("+path.Join(control, manifestDir)+") is gone",
 			"delete "+s.dir+" and the checkpoint"+named(s.env.Checkpoint)+" to start over")
 	}
-	for _, d := range []string{stagingName, pendingName} {
-		if err := vfs.MkdirAll(s.fs, path.Join(control, d)); err != nil {
-			return s.refuse(err, "it cannot be written", "")
-		}
+	if err := s.makeControl(stagingName, pendingName); err != nil {
+		return s.refuse(err, "it cannot be written", "")
 	}
 	return nil
+}
+
+// makeControl makes directories in the control directory.
+func (s *Sink) makeControl(names ...string) error {
+	dirs := make([]string, len(names))
+	for i, name := range names {
+		dirs[i] = s.control(name)
+	}
+	return vfs.MkdirAll(s.fs, dirs...)
 }
 
 func checkpointOf(id identity) string {

@@ -294,7 +294,7 @@ func (l *lister) entry(d *dirVisit, e fs.DirEntry, state *dirState, v visitor, f
 	switch {
 	case isDir && strings.HasSuffix(name, ".checkpoint"):
 		return found, nil // also while it is being made, when what is in it does not tell yet
-	case isDir && len(below) > 0 && (l.recursive || below[0] != nil || d.state[0] != nil):
+	case isDir && d.state.enters(below, l.recursive):
 		state.subdirs = append(state.subdirs, subdir{name, below})
 		return found, nil
 	case isDir || !matched || !l.accept(name) || v.known != nil && v.known(d.prefix, name):

@@ -458,9 +458,7 @@ func TestSinkTrace(t *testing.T) {
 	s := w.sink(w.env("path", "out/x", "format", "csv"))
 	equal(t, "opening", trace.Take(), []string{
 		"mkdir out/x/.tidemill", "syncdir .", "syncdir out", "syncdir out/x", "lock out/x/.tidemill/lock",
-		"mkdir out/x/.tidemill/staging", "syncdir out/x/.tidemill",
-		"mkdir out/x/.tidemill/pending", "syncdir out/x/.tidemill",
-		"mkdir out/x/.tidemill/manifest", "syncdir out/x/.tidemill",
+		"mkdir out/x/.tidemill/staging", "mkdir out/x/.tidemill/pending", "mkdir out/x/.tidemill/manifest", "syncdir out/x/.tidemill",
 		"create out/x/.tidemill/.id.tmp", "write out/x/.tidemill/.id.tmp 99", "sync out/x/.tidemill/.id.tmp",
 		"rename out/x/.tidemill/.id.tmp out/x/.tidemill/id", "syncdir out/x/.tidemill",
 	})

@@ -14,7 +14,6 @@ type survey struct {
 	formats Formats
 	one     bool // the format is known: names do not tell
 	groups  map[string]*surveyed
-	handed  *handover
 }
 
 // surveyed is the first files of one format.
@@ -24,14 +23,33 @@ type surveyed struct {
 	folders map[string]foundFile
 }
 
-// survey lists the files that tell, sorted.
+// survey lists the files that tell, sorted: if the columns were just found, of the files
+// that were listed for them.
 func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
-	s := &survey{formats: p.formats, one: p.o.spec.Name != "" || p.o.options.Format != "", groups: map[string]*surveyed{}, handed: newHandover(p.o.lister)}
-	err := p.o.lister.list(ctx, visitor{found: s.found})
-	if err == nil {
-		p.o.handed = s.handed
+	l := p.o.lister
+	root, err := l.find()
+	if err != nil {
+		return nil, err
 	}
-	p.o.lister.dirs = nil
+	s := &survey{formats: p.formats, one: p.o.spec.Name != "" || p.o.options.Format != "", groups: map[string]*surveyed{}}
+	handed, _ := p.o.env.Listed.(*handover)
+	if !handed.tell(func(f foundFile) {
+		if l.accept(f.rel) {
+			s.found(f)
+		}
+	}) {
+		handed = newHandover(l)
+		err = l.list(ctx, visitor{found: func(f foundFile) error {
+			handed.add(f)
+			s.found(f)
+			return nil
+		}})
+		l.dirs = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.o.handed = handed
 	var files []foundFile
 	for _, g := range s.groups {
 		files = slices.Concat(files, g.first.sorted(), g.filled.sorted())
@@ -40,11 +58,14 @@ func (p *opening) survey(ctx context.Context) ([]foundFile, error) {
 		}
 	}
 	slices.SortFunc(files, compareFiles)
-	return slices.CompactFunc(files, func(a, b foundFile) bool { return a.rel == b.rel }), err
+	files = slices.CompactFunc(files, func(a, b foundFile) bool { return a.rel == b.rel })
+	for i := range files {
+		files[i].Path = join(root.dir, files[i].rel)
+	}
+	return files, nil
 }
 
-func (s *survey) found(f foundFile) error {
-	s.handed.add(f)
+func (s *survey) found(f foundFile) {
 	name := ""
 	if !s.one {
 		if format, _, ok := s.formats.byExtension(f.rel); ok {
@@ -64,7 +85,6 @@ func (s *survey) found(f foundFile) error {
 	if old, known := g.folders[dir]; strings.Contains(dir, "=") && (!known || compareFiles(f, old) < 0) {
 		g.folders[strings.Clone(dir)] = f
 	}
-	return nil
 }
 
 // firstFiles keeps the first files, in order, of those it is given.

@@ -345,34 +345,13 @@ func (w *batchWriter) finish(st *staged) error {
 	return makeDirs(w.s.fs, folders)
 }
 
-// makeDirs makes directories durably, syncing each parent once.
+// makeDirs makes directories durably, syncing each parent once, beside the others.
 func makeDirs(fsys vfs.FS, dirs []string) error {
-	parents := map[string]bool{}
-	var list []string
-	for _, d := range dirs {
-		if _, err := fsys.Stat(d); err == nil {
-			continue
-		}
-		for missing := d; ; missing = path.Dir(missing) {
-			if _, err := fsys.Stat(missing); err == nil {
-				break
-			}
-			if p := path.Dir(missing); !parents[p] {
-				parents[p] = true
-				list = append(list, p)
-			}
-			if missing == path.Dir(missing) {
-				break
-			}
-		}
-		if err := fsys.MkdirAll(d); err != nil {
-			return err
-		}
+	parents, err := vfs.MkdirUnsynced(fsys, dirs...)
+	if err != nil || len(parents) == 0 {
+		return err
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	return syncDirs(fsys, list)
+	return syncDirs(fsys, parents)
 }
 
 // abort closes what is open; the error of the batch is the one that counts.

@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/zeebo/xxh3"
+
+	"github.com/tidemill/tidemill/columnar"
 )
 
 // dictionaryWriter gives texts codes in order of first sight.
@@ -222,6 +224,7 @@ func (d *valueDictionary) makeRoom(n int) {
 		d.slots = d.slots[:size]
 	} else {
 		d.slots = make([]uint32, size)
+		columnar.Touch(d.slots)
 	}
 	mask := uint64(len(d.slots) - 1)
 	for i, v := range d.values {

@@ -1,7 +1,10 @@
 package parquet
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -56,6 +59,10 @@ func (f *File) NumRows() int64 { return f.meta.rows() }
 // all, an empty list only counts rows. Batches have plain columns (no dictionaries).
 // The Reader must be closed before the File.
 func (f *File) Reader(mem memory.Allocator, columns []int) (columnar.Reader, error) {
+	return f.reader(mem, columns, columnar.DefaultBatchRows)
+}
+
+func (f *File) reader(mem memory.Allocator, columns []int, batchRows int) (columnar.Reader, error) {
 	for _, c := range columns {
 		if c < 0 || c >= f.schema.NumFields() {
 			return nil, fmt.Errorf("bug: column %d of a file of %d columns", c, f.schema.NumFields())
@@ -65,12 +72,26 @@ func (f *File) Reader(mem memory.Allocator, columns []int) (columnar.Reader, err
 	if err != nil {
 		return nil, err
 	}
-	p.mem, p.rows = mem, columnar.DefaultBatchRows
+	p.mem, p.rows = mem, batchRows
 	var groups []int
 	for g := range f.meta.footer.RowGroups {
 		groups = append(groups, g)
 	}
 	return newGroupReader(p, f.file, false, groups), nil
+}
+
+// FirstRow reads the first row of the columns at the given positions of Schema; nil if the
+// file has no rows.
+func (f *File) FirstRow(ctx context.Context, mem memory.Allocator, columns []int) (arrow.RecordBatch, error) {
+	r, err := f.reader(mem, columns, 1)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b, errors.Join(err, r.Close())
 }
 
 // Close closes the file.

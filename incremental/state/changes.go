@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -54,10 +55,33 @@ func allBooleans(mem memory.Allocator, n int, v bool) arrow.Array {
 	return array.MakeFromData(d)
 }
 
+// gather is some rows of the file, in the order of refs. Mostly none of them is a deleted
+// one: then the last column, which would say so, need not be gathered.
+func (c *changes) gather(refs []kernel.Ref) (arrow.RecordBatch, error) {
+	if c.deletes {
+		return kernel.GatherBatch(c.mem, c.schema, c.batches, refs)
+	}
+	columns := make([]arrow.Array, 0, c.schema.NumFields())
+	defer func() { releaseAll(columns) }()
+	for i := range c.schema.NumFields() - 1 {
+		sources := make([]arrow.Array, len(c.batches))
+		for k, b := range c.batches {
+			sources[k] = b.Column(i)
+		}
+		column, err := kernel.Gather(c.mem, sources, refs)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.schema.Field(i).Name, err)
+		}
+		columns = append(columns, column)
+	}
+	columns = append(columns, allBooleans(c.mem, len(refs), false))
+	return array.NewRecordBatch(c.schema, columns, int64(len(refs))), nil
+}
+
 // sorted is the order of the file: by key, then row number. Of a key that was deleted
 // and made again only the new row stays.
-func (c *changes) sorted(l *layout) ([]kernel.Ref, error) {
-	keys, err := c.sortKeys(l)
+func (c *changes) sorted(l *layout, t *TableSchema) ([]kernel.Ref, error) {
+	keys, err := c.sortKeys(l, t)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +106,19 @@ func (c *changes) sorted(l *layout) ([]kernel.Ref, error) {
 }
 
 // sortKeys are the columns a file is sorted by, in the order that keyenc gives their
-// types: which for some types kernel.Sort does not know.
-func (c *changes) sortKeys(l *layout) ([]kernel.SortKey, error) {
-	types := l.sortTypes()
-	keys := make([]kernel.SortKey, len(types))
-	for k, dt := range types {
+// types: which for some types kernel.Sort does not know. A derived column follows the
+// earlier one that tells it.
+func (c *changes) sortKeys(l *layout, t *TableSchema) ([]kernel.SortKey, error) {
+	var keys []kernel.SortKey
+	for k, dt := range l.sortTypes() {
 		at := k
 		if k == l.keys {
 			at = len(l.fields) // the row number
 		}
+		if t.derives(k) {
+			continue
+		}
+		var key kernel.SortKey
 		for _, b := range c.batches {
 			column := b.Column(at)
 			if sortsAsKeyenc(dt) {
@@ -98,14 +126,15 @@ func (c *changes) sortKeys(l *layout) ([]kernel.SortKey, error) {
 			} else {
 				var err error
 				if column, err = encoded(c.mem, column); err != nil {
-					for _, k := range keys {
+					for _, k := range append(keys, key) {
 						releaseAll(k.Columns)
 					}
 					return nil, err
 				}
 			}
-			keys[k].Columns = append(keys[k].Columns, column)
+			key.Columns = append(key.Columns, column)
 		}
+		keys = append(keys, key)
 	}
 	return keys, nil
 }

@@ -45,7 +45,13 @@ func (s *rowStore) column(mem memory.Allocator, rows []uint32, number int) (arro
 	case c.width == 4:
 		unpack(arrow.Uint32Traits.CastFromBytes(b), s, rows, c)
 	case c.width == 8:
-		unpack(arrow.Uint64Traits.CastFromBytes(b), s, rows, c)
+		w := arrow.Uint64Traits.CastFromBytes(b)
+		unpack(w, s, rows, c)
+		if c.derived {
+			for i := range w {
+				w[i] += uint64(c.plus)
+			}
+		}
 	default:
 		w := arrow.Uint64Traits.CastFromBytes(b)
 		for i, row := range rows {

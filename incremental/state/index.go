@@ -1,6 +1,10 @@
 package state
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/tidemill/tidemill/columnar"
+)
 
 // A slot of the index is tag (32 hash bits, never 0) << 32 | row; 0 is empty. The upper
 // six bits of the tag choose one of 64 parts, the next ones the place in it. The parts
@@ -76,6 +80,7 @@ func (p *indexPart) place(s uint64) { p.slots[p.empty(uint32(s>>32))] = s }
 func (p *indexPart) grow(number, size int) {
 	old := p.slots
 	p.make(number, size)
+	columnar.Touch(p.slots)
 	for _, s := range old {
 		if s != 0 {
 			p.place(s)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -21,7 +22,8 @@ import (
 
 // merger merges the files of a table, which are sorted by key, into the rows of the
 // version they make up, in order of key.
-// Memory is one batch a file.
+// Memory is one batch a file, of the files whose keys have their turn: those that begin
+// later wait.
 type merger struct {
 	layout  layout
 	mem     memory.Allocator
@@ -31,15 +33,18 @@ type merger struct {
 	changes bool // the result is changes: deleted rows are part of it
 	rows    []int32
 	last    []byte
+	codec   *keyenc.Codec
+	spare   keyenc.Keys // of a file that was read to its end
 }
 
 // mergeSource is one file being read.
 type mergeSource struct {
 	reader   *stateReader
+	least    []byte // the first key
+	waiting  bool   // nothing else was read yet
 	age      int
 	bound    int64 // the largest bound of later files: rows at or below it are gone
 	evicted  bool  // bound counts
-	codec    *keyenc.Codec
 	batch    arrow.RecordBatch
 	keys     keyenc.Keys
 	row      int
@@ -87,27 +92,79 @@ func openFiles(mem memory.Allocator, opener FileOpener, operator string, files [
 	return m, nil
 }
 
-// start reads the first rows of each file.
+// start reads the first rows of the files that come first.
 func (m *merger) start(ctx context.Context) (err error) {
+	if m.codec, err = keyenc.New(m.layout.sortTypes(), nil); err != nil {
+		return err
+	}
 	bound, evicted := int64(math.MinInt64), false
 	for i := len(m.sources) - 1; i >= 0; i-- {
 		s := m.sources[i]
-		if s.codec, err = keyenc.New(m.layout.sortTypes(), nil); err != nil {
-			return err
-		}
 		s.bound, s.evicted = bound, evicted
 		if b := s.reader.bound; b != nil {
 			bound, evicted = max(bound, *b), true
 		}
+		if err := s.wait(ctx, m); err != nil {
+			return err
+		}
+		if !s.waiting {
+			ok, err := s.advance(ctx, m)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		m.heap = append(m.heap, s)
+	}
+	heap.Init(&m.heap)
+	return m.wake(ctx)
+}
+
+// wait lets a file wait for its turn, which its first key tells. Without a key there is one
+// row at most.
+func (s *mergeSource) wait(ctx context.Context, m *merger) error {
+	if m.layout.keys == 0 {
+		return nil
+	}
+	positions := make([]int, m.layout.keys)
+	for i := range positions {
+		positions[i] = i
+	}
+	if m.layout.multi {
+		positions = append(positions, len(m.layout.fields)) // the row number
+	}
+	first, err := s.reader.file.FirstRow(ctx, m.mem, positions)
+	if err != nil || first == nil {
+		return err
+	}
+	defer first.Release()
+	var keys keyenc.Keys
+	if err := m.codec.Encode(first.Columns(), &keys); err != nil {
+		return err
+	}
+	s.least, s.waiting = keys.Key(0), true
+	return nil
+}
+
+// wake reads the first rows of files that waited, until the top of the heap is a row.
+func (m *merger) wake(ctx context.Context) error {
+	for len(m.heap) > 0 && m.heap[0].waiting {
+		s := m.heap[0]
+		s.waiting = false
+		s.keys, m.spare = m.spare, keyenc.Keys{}
+		s.keys.Reset()
 		ok, err := s.advance(ctx, m)
 		if err != nil {
 			return err
 		}
-		if ok {
-			m.heap = append(m.heap, s)
+		if !ok {
+			heap.Pop(&m.heap)
+			continue
 		}
+		heap.Fix(&m.heap, 0)
 	}
-	heap.Init(&m.heap)
 	return nil
 }
 
@@ -157,7 +214,7 @@ func (s *mergeSource) advance(ctx context.Context, m *merger) (ok bool, err erro
 		for range b.NumRows() {
 			s.keys.Append(nil)
 		}
-	} else if err := s.codec.Encode(key, &s.keys); err != nil {
+	} else if err := m.codec.Encode(key, &s.keys); err != nil {
 		return false, err
 	}
 	return true, s.checkOrder()
@@ -176,7 +233,13 @@ func (s *mergeSource) checkOrder() error {
 	return nil
 }
 
-func (s *mergeSource) key() []byte { return s.keys.Key(s.row) }
+// key is that of the current row.
+func (s *mergeSource) key() []byte {
+	if s.waiting {
+		return s.least
+	}
+	return s.keys.Key(s.row)
+}
 
 // mergeHeap has the smallest key on top; of equal ones the newest file.
 type mergeHeap []*mergeSource
@@ -251,11 +314,20 @@ func (m *merger) runEnd(s *mergeSource) int {
 	if other == nil || bytes.Compare(s.keys.Key(n-1), other) < 0 {
 		return n
 	}
-	end := s.row + 1
-	for end < n && bytes.Compare(s.keys.Key(end), other) < 0 {
-		end++
+	return s.firstFrom(s.row+1, other)
+}
+
+// firstFrom is the first row from a row on whose key is not below other. Mostly it is near,
+// where files overlap, or far, where they do not.
+func (s *mergeSource) firstFrom(row int, other []byte) int {
+	n, step := s.keys.Len(), 1
+	below := func(i int) bool { return bytes.Compare(s.keys.Key(i), other) < 0 }
+	for row+step <= n && below(row+step-1) {
+		row += step
+		step *= 2
 	}
-	return end
+	end := min(row+step, n)
+	return row + sort.Search(end-row, func(i int) bool { return !below(row + i) })
 }
 
 // fix restores the heap after its top has moved, reading on if its batch is used up.
@@ -267,12 +339,13 @@ func (m *merger) fix(ctx context.Context) error {
 			return err
 		}
 		if !ok {
+			m.spare = s.keys
 			heap.Pop(&m.heap)
-			return nil
+			return m.wake(ctx)
 		}
 	}
 	heap.Fix(&m.heap, 0)
-	return nil
+	return m.wake(ctx)
 }
 
 // living are the rows of s from the current one to end that are neither deleted nor evicted
@@ -393,12 +466,12 @@ func (c *collector) flush(yield func(arrow.RecordBatch) error) error {
 		narrow[i] = array.NewRecordBatch(c.schema, b.Columns()[:c.columns], b.NumRows())
 		defer narrow[i].Release()
 	}
-	for from := 0; from < len(c.refs); from += columnar.DefaultBatchRows {
-		part := c.refs[from:min(from+columnar.DefaultBatchRows, len(c.refs))]
-		b, err := kernel.GatherBatch(c.mem, c.schema, narrow, part)
+	for refs := c.refs; len(refs) > 0; {
+		b, n, err := c.some(narrow, refs)
 		if err != nil {
 			return err
 		}
+		refs = refs[n:]
 		err = yield(b)
 		b.Release()
 		if err != nil {
@@ -406,6 +479,37 @@ func (c *collector) flush(yield func(arrow.RecordBatch) error) error {
 		}
 	}
 	return nil
+}
+
+// longRun is how many rows that follow each other in one batch are handed on as they are
+// rather than copied.
+const longRun = 1024
+
+// some is the rows of the first n of refs.
+func (c *collector) some(batches []arrow.RecordBatch, refs []kernel.Ref) (b arrow.RecordBatch, n int, err error) {
+	refs = refs[:min(len(refs), columnar.DefaultBatchRows)]
+	if n = following(refs); n >= longRun {
+		from := int64(refs[0].Row())
+		return batches[refs[0]>>32].NewSlice(from, from+int64(n)), n, nil
+	}
+	for n < len(refs) {
+		next := following(refs[n:])
+		if next >= longRun {
+			break
+		}
+		n += next
+	}
+	b, err = kernel.GatherBatch(c.mem, c.schema, batches, refs[:n])
+	return b, n, err
+}
+
+// following is how many of refs, from the first on, follow each other in one batch.
+func following(refs []kernel.Ref) int {
+	n := 1
+	for n < len(refs) && refs[n] == refs[n-1]+1 {
+		n++
+	}
+	return n
 }
 
 // Scan reads a table of a version of an operator's state, in order of key: the key,

@@ -107,7 +107,7 @@ func (p *Provider) Look(ctx context.Context, spec Spec, state checkpoint.Operato
 func (s *Store) isFor(spec Spec) bool {
 	return slices.EqualFunc(s.tables, spec.Tables, func(t *Table, o TableSchema) bool {
 		return t.schema.Name == o.Name && t.schema.MultiRow == o.MultiRow && t.schema.Order == o.Order &&
-			sameFields(t.schema.Key, o.Key) && sameFields(t.schema.Values, o.Values) && len(t.schema.Aggregates) == len(o.Aggregates)
+			sameFields(t.schema.Key, o.Key) && slices.Equal(t.schema.Derived, o.Derived) && sameFields(t.schema.Values, o.Values) && len(t.schema.Aggregates) == len(o.Aggregates)
 	})
 }
 
@@ -276,28 +276,41 @@ func (p *Provider) writeJoined(ctx context.Context, s joined) (checkpoint.StateF
 	}
 	defer m.close()
 	worked := time.Now()
+	var pace pace
 	return writeFile(p.files, s.operator, &m.layout, s.file, func(write func(arrow.RecordBatch) error) error {
 		return m.batches(ctx, s.file.Kind, func(b arrow.RecordBatch) error {
 			err := write(b)
-			p.yield(ctx, time.Since(worked))
+			p.yield(ctx, &pace, time.Since(worked))
 			worked = time.Now()
 			return err
 		})
 	})
 }
 
-// yield makes background work rest as long as it has worked, while a batch runs: it
-// takes at most half a core from it.
-func (p *Provider) yield(ctx context.Context, worked time.Duration) {
+// pace is how long a background job still has to rest for what it has worked. A rest that
+// took longer than it should, since every core was busy, counts for the next ones.
+type pace struct{ owed time.Duration }
+
+// shortRest is worth no timer.
+const shortRest = time.Millisecond
+
+// yield makes background work rest half as long as it has worked, while a batch runs: it
+// takes at most two thirds of a core from it.
+func (p *Provider) yield(ctx context.Context, pace *pace, worked time.Duration) {
 	if p.opts.Inline || !p.inBatch.Load() {
 		return
 	}
-	t := time.NewTimer(worked)
+	if pace.owed += worked / 2; pace.owed < shortRest {
+		return
+	}
+	start := time.Now()
+	t := time.NewTimer(pace.owed)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+	pace.owed -= time.Since(start)
 }
 
 // InUse names the files that background work reads or has made and that no commit may

@@ -88,6 +88,10 @@ type rowColumn struct {
 	shift uint // bits into the word, for widths below 8
 	text  bool
 	codec *keyenc.Codec // of nested columns, which are kept as bytes
+	// A derived column has the word of the one it is derived from, and is plus away from it.
+	derived bool
+	from    int
+	plus    int64
 }
 
 // rowStore keeps typed rows packed into words, wide columns first. A text is two
@@ -98,6 +102,7 @@ type rowStore struct {
 	stride    int  // words a row
 	nullWords int  // words of null bits a row
 	canonical bool // keys: one NaN, one zero, one form of an interval
+	narrow    bool // some columns share a word
 	texts     []int
 	words     segments[uint64]
 	nulls     segments[uint64] // no segments until something is null
@@ -107,45 +112,70 @@ type rowStore struct {
 
 const shortText = 12
 
-func newRowStore(fields []arrow.Field, canonical bool) (*rowStore, error) {
+func newRowStore(fields []arrow.Field, canonical bool, derived ...DerivedColumn) (*rowStore, error) {
 	s := &rowStore{columns: make([]rowColumn, len(fields)), canonical: canonical, nullWords: (len(fields) + 63) / 64}
-	order := make([]int, len(fields))
 	for i, f := range fields {
-		order[i] = i
-		c := rowColumn{dt: f.Type}
-		switch f.Type.ID() {
-		case arrow.STRING, arrow.BINARY:
-			c.width, c.text = 16, true
-		case arrow.LIST, arrow.STRUCT, arrow.MAP:
-			var err error
-			if c.codec, err = keyenc.New([]arrow.DataType{f.Type}, []keyenc.Order{{Exact: !canonical}}); err != nil {
-				return nil, err
-			}
-			c.width, c.text = 16, true
-		case arrow.BOOL:
-			c.width = 1
-		default:
-			fixed, ok := f.Type.(arrow.FixedWidthDataType)
-			if !ok || !columnar.Supported(f.Type) {
-				return nil, fmt.Errorf("column %s of type %s cannot be kept as state", f.Name, columnar.TypeName(f.Type))
-			}
-			c.width = fixed.BitWidth() / 8
+		c, err := newRowColumn(f, canonical)
+		if err != nil {
+			return nil, err
 		}
 		if c.text {
 			s.texts = append(s.texts, i)
 		}
 		s.columns[i] = c
 	}
+	for _, d := range derived {
+		c := &s.columns[d.Column]
+		c.derived, c.from, c.plus = true, d.From, d.Plus
+	}
+	s.layOut()
+	return s, nil
+}
+
+func newRowColumn(f arrow.Field, canonical bool) (c rowColumn, err error) {
+	c.dt = f.Type
+	switch f.Type.ID() {
+	case arrow.STRING, arrow.BINARY:
+		c.width, c.text = 16, true
+	case arrow.LIST, arrow.STRUCT, arrow.MAP:
+		c.codec, err = keyenc.New([]arrow.DataType{f.Type}, []keyenc.Order{{Exact: !canonical}})
+		c.width, c.text = 16, true
+	case arrow.BOOL:
+		c.width = 1
+	default:
+		fixed, ok := f.Type.(arrow.FixedWidthDataType)
+		if !ok || !columnar.Supported(f.Type) {
+			return c, fmt.Errorf("column %s of type %s cannot be kept as state", f.Name, columnar.TypeName(f.Type))
+		}
+		c.width = fixed.BitWidth() / 8
+	}
+	return c, err
+}
+
+// layOut gives the columns their places in a row.
+func (s *rowStore) layOut() {
+	var order []int
+	for i := range s.columns {
+		if !s.columns[i].derived {
+			order = append(order, i)
+		}
+	}
 	slices.SortStableFunc(order, func(a, b int) int { return s.columns[b].width - s.columns[a].width })
 	at := 0
 	for _, i := range order {
-		s.columns[i].word, s.columns[i].shift = at/8, uint(at%8)*8
-		at += s.columns[i].width
+		c := &s.columns[i]
+		c.word, c.shift = at/8, uint(at%8)*8
+		at += c.width
+		s.narrow = s.narrow || c.width < 8
+	}
+	for i := range s.columns {
+		if c := &s.columns[i]; c.derived {
+			c.word = s.columns[c.from].word
+		}
 	}
 	s.stride = (at + 7) / 8
 	s.words.width = s.stride
 	s.nulls.width = s.nullWords
-	return s, nil
 }
 
 func (s *rowStore) bytes() int64 { return s.words.bytes(8) + s.nulls.bytes(8) + int64(cap(s.arena)) }
@@ -191,8 +221,9 @@ func (s *rowStore) pack(mem memory.Allocator, columns []arrow.Array, n int, p *p
 	p.n, p.null, p.long = n, false, false
 	p.words = resized(p.words, n*s.stride)
 	p.nulls = resized(p.nulls, n*s.nullWords)
-	clear(p.words)
-	clear(p.nulls)
+	if s.narrow {
+		clear(p.words)
+	}
 	p.data = resized(p.data, len(s.columns))
 	p.keys = resized(p.keys, len(s.columns))
 	for i := range s.columns {
@@ -226,6 +257,8 @@ func (s *rowStore) packColumn(number int, a arrow.Array, p *packed) error {
 		return nil
 	}
 	switch {
+	case c.derived:
+		return s.checkDerived(number, a, p)
 	case c.codec != nil:
 		k := &p.keys[number]
 		k.Reset()
@@ -246,6 +279,30 @@ func (s *rowStore) packColumn(number int, a arrow.Array, p *packed) error {
 	}
 	if a.NullN() > 0 {
 		s.packNulls(number, a, p)
+	}
+	return nil
+}
+
+// checkDerived makes sure that a column is what its row store derives it to be, and marks
+// its nulls.
+func (s *rowStore) checkDerived(number int, a arrow.Array, p *packed) error {
+	c := &s.columns[number]
+	values, wrong := raw[int64](a, 1), false
+	if a.NullN() == 0 && !p.null {
+		for i, v := range values {
+			wrong = wrong || v != int64(p.words[i*s.stride+c.word])+c.plus
+		}
+	} else {
+		for i, v := range values {
+			null := p.null && p.nulls[i*s.nullWords+c.from/64]>>(c.from%64)&1 != 0
+			wrong = wrong || a.IsNull(i) != null || !null && v != int64(p.words[i*s.stride+c.word])+c.plus
+			if null {
+				p.nulls[i*s.nullWords+number/64] |= 1 << (number % 64)
+			}
+		}
+	}
+	if wrong {
+		return fmt.Errorf("bug: state column %d is not always %d after column %d", number, c.plus, c.from)
 	}
 	return nil
 }
@@ -369,6 +426,9 @@ func (c *rowColumn) mask() uint64 {
 func (s *rowStore) packNulls(number int, a arrow.Array, p *packed) {
 	c := &s.columns[number]
 	keep := ^c.mask()
+	if !p.null {
+		clear(p.nulls)
+	}
 	for i := range p.n {
 		if a.IsValid(i) {
 			continue
@@ -708,7 +768,7 @@ func (s *rowStore) prefix(row uint32, column int) int64 {
 	case 4:
 		return int64(int32(w))
 	}
-	return int64(w)
+	return int64(w) + c.plus
 }
 
 // resized returns s with length n; what it held is kept where it fits.

@@ -95,7 +95,7 @@ type eviction struct {
 func newShard(schema *TableSchema, opts Options, number, shards int) (*Shard, error) {
 	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), unordered: schema.Order.By == ByKey, budget: opts.Budget, who: "state table " + schema.Name}
 	var err error
-	if s.keys, err = newRowStore(schema.Key, true); err != nil {
+	if s.keys, err = newRowStore(schema.Key, true, schema.Derived...); err != nil {
 		return nil, err
 	}
 	if s.values, err = newRowStore(schema.Values, false); err != nil {
@@ -260,7 +260,7 @@ func (s *Shard) lookUpSome(lo int, rows []uint32) {
 	for i, h := range hashes {
 		s.first[i] = s.index.first(tagOf(h))
 	}
-	if s.keys.stride == 2 && !s.pk.long && !s.pk.null && s.keys.nulls.segs == nil {
+	if s.pairs() {
 		s.matchPairs(lo, rows)
 		return
 	}
@@ -284,8 +284,12 @@ func (s *Shard) walk(i int, slot uint64, row *uint32) {
 	}
 }
 
-// matchPairs compares keys of two words without nulls, the commonest: the loads of
-// different keys overlap.
+// pairs says whether keys are two words without nulls, which is the commonest.
+func (s *Shard) pairs() bool {
+	return s.keys.stride == 2 && !s.pk.long && !s.pk.null && s.keys.nulls.segs == nil
+}
+
+// matchPairs compares keys of two words: the loads of different keys overlap.
 func (s *Shard) matchPairs(lo int, rows []uint32) {
 	segs := s.keys.words.segs
 	words := s.pk.words[2*lo : 2*(lo+len(rows))]
@@ -303,6 +307,13 @@ func (s *Shard) matchPairs(lo int, rows []uint32) {
 		}
 		s.walk(lo+i, slot, &rows[i])
 	}
+}
+
+// equalPair compares a stored key of two words with key i of pk.
+func (s *Shard) equalPair(row uint32, i int) bool {
+	at := int(row&(segmentRows-1)) * 2
+	key, other := s.keys.words.segs[row>>segmentBits][at:at+2], s.pk.words[2*i:2*i+2]
+	return key[0] == other[0] && key[1] == other[1]
 }
 
 // probe walks the index for key i of pk.
@@ -369,9 +380,10 @@ func (s *Shard) internSome(lo int, rows []uint32) {
 	for i, h := range hashes {
 		s.first[i] = s.index.first(tagOf(h))
 	}
+	pairs := s.pairs()
 	for i, h := range hashes {
 		tag := tagOf(h)
-		if slot := s.first[i]; uint32(slot>>32) == tag && s.keys.equal(uint32(slot), &s.pk, lo+i) {
+		if slot := s.first[i]; uint32(slot>>32) == tag && (pairs && s.equalPair(uint32(slot), lo+i) || !pairs && s.keys.equal(uint32(slot), &s.pk, lo+i)) {
 			rows[i] = uint32(slot)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -57,6 +58,8 @@ type TableSchema struct {
 	Name string
 	// Key identifies a row, or in a multi-row table the rows that belong together.
 	Key []arrow.Field
+	// Derived are key columns that take no memory, since an earlier one tells them.
+	Derived []DerivedColumn
 	// Values are plain columns, set by Append and Set. They may hold nulls.
 	Values []arrow.Field
 	// Aggregates keep an accumulator each, indexed by row.
@@ -64,6 +67,14 @@ type TableSchema struct {
 	// MultiRow tables have any number of rows a key (sessions, join sides, lists).
 	MultiRow bool
 	Order    Order
+}
+
+// DerivedColumn is a key column, TIMESTAMP or BIGINT, that is always Plus more than the
+// earlier key column From, and null where that is null: the end of a window whose start is
+// a key.
+type DerivedColumn struct {
+	Column, From int
+	Plus         int64
 }
 
 // AggregateColumn is an accumulator as columns of a table: NAME if its state is one
@@ -108,6 +119,11 @@ func orderable(dt arrow.DataType) bool {
 }
 
 func (s *TableSchema) check() error {
+	for _, d := range s.Derived {
+		if d.From < 0 || d.From >= d.Column || d.Column >= len(s.Key) || s.derives(d.From) || !isDerivable(s.Key[d.From]) || !isDerivable(s.Key[d.Column]) {
+			return fmt.Errorf("bug: key column %d of table %s cannot be derived from %d", d.Column, s.Name, d.From)
+		}
+	}
 	columns := s.Key
 	switch s.Order.By {
 	case ByKey:
@@ -122,6 +138,15 @@ func (s *TableSchema) check() error {
 		return fmt.Errorf("bug: table %s cannot be ordered by %s, a %s", s.Name, f.Name, columnar.TypeName(f.Type))
 	}
 	return nil
+}
+
+func isDerivable(f arrow.Field) bool {
+	return f.Type.ID() == arrow.INT64 || f.Type.ID() == arrow.TIMESTAMP
+}
+
+// derives says whether a key column is a derived one.
+func (s *TableSchema) derives(column int) bool {
+	return slices.ContainsFunc(s.Derived, func(d DerivedColumn) bool { return d.Column == column })
 }
 
 // orderColumn is the name of the order column, "" for ByKey.

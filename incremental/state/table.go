@@ -128,7 +128,7 @@ func (t *Table) commit(ctx context.Context, files Files, operator string, from, 
 	if c.rows == 0 && bound == nil {
 		return nil, nil
 	}
-	refs, err := c.sorted(&t.layout)
+	refs, err := c.sorted(&t.layout, &t.schema)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (t *Table) commit(ctx context.Context, files Files, operator string, from, 
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			b, err := kernel.GatherBatch(t.opts.Mem, c.schema, c.batches, refs[at:min(at+columnar.DefaultBatchRows, len(refs))])
+			b, err := c.gather(refs[at:min(at+columnar.DefaultBatchRows, len(refs))])
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 		order = state.Order{By: state.ByKeyColumn, Column: closing}
 		o.evicted, o.evictOffset = mode != connector.Complete, mark.Offset
 	}
-	groups := state.TableSchema{Name: groupsTable, Key: keys, Order: order}
+	groups := state.TableSchema{Name: groupsTable, Key: keys, Derived: windowBounds(a), Order: order}
 	var names []string
 	for _, n := range a.Aggs {
 		names = append(names, Unqualified(n.Expr))
@@ -40,11 +40,8 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 	names = uniqueNames(names)
 	o.spec.Operator = o.name
 	var distinct []state.TableSchema
-	for i, n := range a.Aggs {
-		agg, ok := n.Expr.(*expr.Agg)
-		if !ok {
-			return nil, fmt.Errorf("bug: %s is no aggregate", n.Expr)
-		}
+	for i, n := range physical.OverSets(a.Aggs, false) {
+		agg := n.Expr.(*expr.Agg)
 		groups.Aggregates = append(groups.Aggregates, state.AggregateColumn{
 			Name: names[i],
 			New: func(mem memory.Allocator) (function.Accumulator, error) {
@@ -52,7 +49,7 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 			},
 		})
 		if agg.Distinct {
-			distinct = append(distinct, distinctTable(i, keys, agg, order))
+			distinct = append(distinct, distinctTable(i, &groups, agg))
 		}
 	}
 	o.spec.Tables = append([]state.TableSchema{groups}, distinct...)
@@ -68,10 +65,36 @@ func closingKey(a *logical.Aggregate) (position int, mark logical.EventTime, ok 
 	return slices.IndexFunc(a.Keys, func(k expr.Named) bool { return k.ID == key.ID }), mark, true
 }
 
+// windowBounds are the keys that are the one bound of a window whose other bound is an
+// earlier key: state does without them.
+func windowBounds(a *logical.Aggregate) []state.DerivedColumn {
+	var out []state.DerivedColumn
+	first := map[*logical.Window]int{}
+	for i, k := range a.Keys {
+		w, isEnd := logical.BoundOf(a.Input, k.Expr)
+		if w == nil {
+			continue
+		}
+		earlier, found := first[w]
+		if !found {
+			first[w] = i
+			continue
+		}
+		plus := int64(0)
+		if _, wasEnd := logical.BoundOf(a.Input, a.Keys[earlier].Expr); isEnd && !wasEnd {
+			plus = w.Spec.Size
+		} else if wasEnd && !isEnd {
+			plus = -w.Spec.Size
+		}
+		out = append(out, state.DerivedColumn{Column: i, From: earlier, Plus: plus})
+	}
+	return out
+}
+
 // distinctTable holds the values an aggregate over distinct values has seen, a row for
 // each group and value: a batch writes only new ones.
-func distinctTable(i int, keys []arrow.Field, agg *expr.Agg, order state.Order) state.TableSchema {
-	t := state.TableSchema{Name: distinctName(i), Key: append([]arrow.Field(nil), keys...), Order: order}
+func distinctTable(i int, groups *state.TableSchema, agg *expr.Agg) state.TableSchema {
+	t := state.TableSchema{Name: distinctName(i), Key: slices.Clone(groups.Key), Derived: groups.Derived, Order: groups.Order}
 	for k, a := range agg.Args {
 		t.Key = append(t.Key, columnar.Field(fmt.Sprintf("value%d", k+1), a.Type()))
 	}
@@ -136,6 +159,7 @@ func planAggregate(pl *physical.Planner, a *logical.Aggregate, inst *Instance) (
 	if s, ok := sessionOf(a); ok {
 		return planSession(pl, a, s, inst)
 	}
+	a = a.WithAggs(physical.OverSets(a.Aggs, false))
 	keys, err := physical.BindNamed(a.Keys, a.Input.Schema())
 	if err != nil {
 		return nil, err

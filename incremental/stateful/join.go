@@ -159,10 +159,10 @@ func (s *joinSide) layOut(tracked bool) state.TableSchema {
 	return t
 }
 
-// keyOf is the key that is c as it stands, or -1. Keys that hold floating-point numbers
-// are kept in one form of those that are equal, so they do not stand for the column.
+// keyOf is the key that is c as it stands, or -1. Keys of which equal ones have several
+// forms are kept in one of these, so they do not stand for the column.
 func (s *joinSide) keyOf(c *expr.Column) int {
-	if holdsFloat(c.DataType) {
+	if columnar.HasEqualForms(c.DataType) {
 		return -1
 	}
 	for i, k := range s.keys {
@@ -186,18 +186,6 @@ func (s *joinSide) columnOf(e expr.Expr) int {
 		}
 	}
 	return -1
-}
-
-func holdsFloat(dt arrow.DataType) bool {
-	if n, ok := dt.(arrow.NestedType); ok {
-		for _, f := range n.Fields() {
-			if holdsFloat(f.Type) {
-				return true
-			}
-		}
-		return false
-	}
-	return columnar.IsFloat(dt)
 }
 
 // KeyNames are the names of a join's keys, as its left side calls them.

@@ -2,8 +2,11 @@ package stateful
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -28,6 +31,8 @@ type ObserveSpec struct {
 	Delay     time.Duration
 	MaxFuture time.Duration // 0: any time is believed
 	Observer  Observer
+	// Ended, if not nil, is called once every row was observed.
+	Ended func()
 }
 
 // Observe passes rows through and tells an Observer their event times. Every row that
@@ -63,8 +68,10 @@ func (p *Observe) Open(ctx context.Context, ec *physical.ExecContext, n int) ([]
 	if err != nil {
 		return nil, err
 	}
+	open := new(atomic.Int64)
+	open.Store(int64(len(inputs)))
 	for i, in := range inputs {
-		r := &observeReader{Reader: in, spec: &p.spec, latest: math.MaxInt64}
+		r := &observeReader{Reader: in, spec: &p.spec, latest: math.MaxInt64, open: open}
 		if p.spec.MaxFuture > 0 {
 			r.latest = ec.Now + p.spec.MaxFuture.Microseconds()
 		}
@@ -76,7 +83,9 @@ func (p *Observe) Open(ctx context.Context, ec *physical.ExecContext, n int) ([]
 type observeReader struct {
 	columnar.Reader
 	spec   *ObserveSpec
-	latest int64 // the latest time that is believed
+	latest int64         // the latest time that is believed
+	open   *atomic.Int64 // Readers of the same Open that have not come to their end
+	ended  bool
 }
 
 // Position is the input's.
@@ -85,6 +94,7 @@ func (r *observeReader) Position() int64 { return physical.PositionOf(r.Reader) 
 func (r *observeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	b, err := r.Reader.Next(ctx)
 	if err != nil {
+		r.end(err)
 		return nil, err
 	}
 	values, isNull := instants(b.Column(r.spec.Column))
@@ -114,4 +124,15 @@ func (r *observeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		r.spec.Observer.Future(future)
 	}
 	return b, nil
+}
+
+// end tells the spec when the last Reader has come to its end.
+func (r *observeReader) end(err error) {
+	if r.ended || !errors.Is(err, io.EOF) {
+		return
+	}
+	r.ended = true
+	if r.open.Add(-1) == 0 && r.spec.Ended != nil {
+		r.spec.Ended()
+	}
 }

@@ -30,9 +30,11 @@ type Operator struct {
 	name string
 	kind string // Spark's operatorName
 	text string // what the state means, for people; the fingerprint is taken of it
-	mode connector.OutputMode
-	spec state.Spec
-	join *joinState // of a join of streams
+	// reads is what the state is made of.
+	reads *checkpoint.Reads
+	mode  connector.OutputMode
+	spec  state.Spec
+	join  *joinState // of a join of streams
 	// partials are tables of an aggregate, kept from batch to batch; nil for others.
 	partials *physical.Partials
 	// evicted says that the watermark removes rows of the state: those whose order
@@ -47,6 +49,7 @@ func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 	o, err := describe(n, mode)
 	if err == nil {
 		o.text += windowsBelow(n)
+		o.reads = readsOf(n)
 	}
 	return o, err
 }
@@ -135,7 +138,7 @@ func (o *Operator) Evicts() bool { return o.evicted || groupTime(o.node) == logi
 func (o *Operator) Checkpoint() (checkpoint.Operator, error) {
 	c := checkpoint.Operator{
 		Name: o.name, Kind: o.kind, Text: o.text, Fingerprint: checkpoint.HashBytes([]byte(o.kind + " " + o.text)),
-		Variables: groupVariables(o.node),
+		Reads: o.reads, Variables: groupVariables(o.node),
 	}
 	for _, t := range o.spec.Tables {
 		values, err := t.StateFields()

@@ -97,7 +97,7 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 	for i, k := range others {
 		t.Key = append(t.Key, columnar.Field(names[i], k.Expr.Type()))
 	}
-	for i, n := range mergeable(a.Aggs) {
+	for i, n := range physical.OverSets(a.Aggs, true) {
 		agg := n.Expr.(*expr.Agg)
 		t.Aggregates = append(t.Aggregates, state.AggregateColumn{
 			Name: names[len(others)+i],
@@ -109,27 +109,6 @@ func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputM
 	o.spec = state.Spec{Operator: o.name, Tables: []state.TableSchema{t}}
 	o.evicted = mode != connector.Complete && s.closes(a)
 	return o, nil
-}
-
-// mergeable makes of aggregates over distinct values such that keep their values in their
-// own state, where sessions that merge can join them.
-func mergeable(aggs []expr.Named) []expr.Named {
-	out := slices.Clone(aggs)
-	for i, n := range aggs {
-		agg := *n.Expr.(*expr.Agg)
-		if !agg.Distinct {
-			continue
-		}
-		plain := agg.Signature.Overload
-		overload, signature := *plain, *agg.Signature
-		overload.New = func(mem memory.Allocator, args []arrow.DataType) (function.Accumulator, error) {
-			return function.NewDistinct(mem, nil, plain, args)
-		}
-		signature.Overload = &overload
-		agg.Signature, agg.Distinct = &signature, false
-		out[i].Expr = &agg
-	}
-	return out
 }
 
 func readsBound(e expr.Expr, s sessionKeys) bool {
@@ -154,7 +133,7 @@ func planSession(pl *physical.Planner, a *logical.Aggregate, s sessionKeys, inst
 	if err != nil {
 		return nil, err
 	}
-	aggs, err := physical.BindNamed(mergeable(a.Aggs), schema)
+	aggs, err := physical.BindNamed(physical.OverSets(a.Aggs, true), schema)
 	if err != nil {
 		return nil, err
 	}

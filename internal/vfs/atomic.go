@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -171,40 +172,65 @@ func SyncDir(fsys FS, dir string) error {
 	return d.Close()
 }
 
-// MkdirAll makes the directory and its missing parents, and syncs the parent of
-// each directory it made: when it returns nil they survive a crash. Directories
-// that were there already are left alone.
-func MkdirAll(fsys FS, dir string) error {
-	dir = path.Clean(dir)
-	var missing []string
-	for d := dir; ; d = path.Dir(d) {
-		info, err := fsys.Stat(d)
-		if err == nil {
-			if !info.IsDir() {
-				return &fs.PathError{Op: "mkdir", Path: d, Err: errNotDir}
-			}
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		missing = append(missing, d)
-		if d == path.Dir(d) {
-			break
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := fsys.MkdirAll(dir); err != nil {
+// MkdirAll makes directories and their missing parents, and syncs the parent of each
+// directory it made, once: when it returns nil they survive a crash. Directories that were
+// there already are left alone.
+func MkdirAll(fsys FS, dirs ...string) error {
+	parents, err := MkdirUnsynced(fsys, dirs...)
+	if err != nil {
 		return err
 	}
-	for i := len(missing) - 1; i >= 0; i-- {
-		if err := SyncDir(fsys, path.Dir(missing[i])); err != nil {
+	for _, d := range parents {
+		if err := SyncDir(fsys, d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// MkdirUnsynced makes directories and their missing parents. They survive a crash once the
+// directories it returns were synced.
+func MkdirUnsynced(fsys FS, dirs ...string) (parents []string, err error) {
+	listed := map[string]bool{}
+	for _, dir := range dirs {
+		missing, err := missingDirs(fsys, path.Clean(dir))
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		if err := fsys.MkdirAll(path.Clean(dir)); err != nil {
+			return nil, err
+		}
+		for _, m := range slices.Backward(missing) {
+			if p := path.Dir(m); !listed[p] {
+				listed[p] = true
+				parents = append(parents, p)
+			}
+		}
+	}
+	return parents, nil
+}
+
+// missingDirs is dir and its parents as far as they are not there, the innermost first.
+func missingDirs(fsys FS, dir string) (missing []string, err error) {
+	for d := dir; ; d = path.Dir(d) {
+		info, err := fsys.Stat(d)
+		if err == nil && !info.IsDir() {
+			return nil, &fs.PathError{Op: "mkdir", Path: d, Err: errNotDir}
+		}
+		if err == nil {
+			return missing, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing = append(missing, d)
+		if d == path.Dir(d) {
+			return missing, nil
+		}
+	}
 }
 
 // ReadFile returns the content of the file.

@@ -71,7 +71,8 @@ type Limit struct {
 }
 
 // Source is replayable: its past can be read again by offset. It is used by one
-// goroutine, except for the Units it returned.
+// goroutine at a time, except for the Units it returned; the Sink may be staging the batch
+// before meanwhile.
 type Source interface {
 	Schema() *arrow.Schema
 	// Target is the end of what is there now, without promising to read it. From then on

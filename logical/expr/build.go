@@ -12,6 +12,9 @@ import (
 // overload wants.
 func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
 	name, args = byValue(reg, name, args)
+	if compared[name] {
+		args = exactly(args)
+	}
 	f, ok := reg.Scalar(name)
 	if !ok {
 		if _, isAgg := reg.Aggregate(name); isAgg {
@@ -66,7 +69,7 @@ func CastTo(e Expr, dt arrow.DataType) Expr {
 	if arrow.TypeEqual(e.Type(), dt) {
 		return e
 	}
-	return &Cast{Input: e, To: dt}
+	return &Cast{Input: e, To: dt, Implicit: true}
 }
 
 func castAll(args []Expr, types []arrow.DataType) []Expr {

@@ -118,6 +118,24 @@ func Equal(a, b Expr) bool {
 	return sameNode(a, b) && equalAll(a.Children(), b.Children())
 }
 
+// Same says whether a and b are Equal and always have one value: the random functions in
+// them are the same calls.
+func Same(a, b Expr) bool { return Equal(a, b) && sameCalls(a, b) }
+
+// sameCalls compares the places of random functions in a and b, which are Equal.
+func sameCalls(a, b Expr) bool {
+	if x, ok := a.(*Call); ok && x.IsVolatile() && x.Place != b.(*Call).Place {
+		return false
+	}
+	children := b.Children()
+	for i, c := range a.Children() {
+		if !sameCalls(c, children[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func equalAll(a, b []Expr) bool {
 	if len(a) != len(b) {
 		return false

@@ -370,6 +370,26 @@ func TestResolve(t *testing.T) {
 }
 
 // TestTerms: terms are values, and the first mistake wins.
+// TestChainsAreFlat: a long chain of conditions is one node, so that no rule looks at a part of
+// it over and over.
+func TestChainsAreFlat(t *testing.T) {
+	t.Parallel()
+	r := &expr.Resolver{Registry: function.Builtins(), Lookup: func(_, name string) (*expr.Column, error) {
+		return &expr.Column{ID: 1, Name: name, DataType: columnar.Boolean}, nil
+	}}
+	chain := expr.Col("a")
+	for range 500 {
+		chain = chain.And(expr.Col("a")).And(expr.Col("a").And(expr.Col("a").Or(expr.Col("a"))))
+	}
+	e, err := r.Resolve(chain.Expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := e.(*expr.Logic); !ok || l.Op != expr.And || len(l.Args) != 1501 {
+		t.Errorf("a chain of 1501 conditions has become %T with %d", e, len(e.Children()))
+	}
+}
+
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	base := expr.Func("count", expr.Col("x"))

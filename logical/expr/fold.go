@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,54 +15,78 @@ import (
 // that would compute it row by row; every other expression as it is. What would be an
 // error stays, too: it is one only if a row gets there.
 func Fold(env *function.Env, e Expr) Expr {
+	if v, err := fold(env, e); v != nil && err == nil {
+		return v
+	}
+	return e
+}
+
+// FoldError is why Fold left an immutable call or a cast of literals as it is: the error
+// for a row that gets there; nil for any other expression.
+func FoldError(env *function.Env, e Expr) error {
+	_, err := fold(env, e)
+	return err
+}
+
+// fold is the value of an immutable call or a cast of literals; nil for other expressions.
+func fold(env *function.Env, e Expr) (Expr, error) {
 	switch x := e.(type) {
 	case *Call:
 		return foldCall(env, x)
 	case *Cast:
 		if l, ok := x.Input.(*Literal); ok {
 			d, err := x.Compute(env, columnar.ConstantDatum(retained(l.Value)), 1, nil)
-			return literalOr(d, err, x)
+			return literalOf(d, err, x)
 		}
 	}
-	return e
+	return nil, nil
 }
+
+// errLarge keeps a value that is out of proportion to what is written from being computed
+// before a row asks for it, within the memory that the query may have.
+var errLarge = errors.New("too large for a constant")
 
 func isNull(e Expr) bool {
 	l, ok := e.(*Literal)
 	return ok && l.IsNull()
 }
 
-func foldCall(env *function.Env, c *Call) Expr {
+func foldCall(env *function.Env, c *Call) (Expr, error) {
 	o := c.Signature.Overload
 	if o.Volatility != function.Immutable {
-		return c
+		return nil, nil
 	}
 	if !o.NullSafe && slices.ContainsFunc(c.Args, isNull) {
-		return NullOf(c.Type())
+		return NullOf(c.Type()), nil
 	}
 	args := make([]columnar.Datum, len(c.Args))
 	constants := make([]arrow.Array, len(c.Args))
 	for i, a := range c.Args {
 		l, ok := a.(*Literal)
 		if !ok {
-			return c
+			return nil, nil
 		}
 		args[i], constants[i] = columnar.ConstantDatum(retained(l.Value)), l.Value
 	}
 	kernel, err := o.Bind(c.Signature.Args, constants)
 	if err != nil {
-		return c
+		return nil, &function.BindError{Err: err}
 	}
-	d, err := kernel(env, args, 1, nil)
-	return literalOr(d, err, c)
+	folding := *env
+	folding.Charge = func(int64) error { return errLarge }
+	d, err := kernel(&folding, args, 1, nil)
+	if errors.Is(err, errLarge) {
+		return nil, nil
+	}
+	return literalOf(d, err, c)
 }
 
-// literalOr is the value of d as a literal, or e if there was an error.
-func literalOr(d columnar.Datum, err error, e Expr) Expr {
+// literalOf is the value d of e as a literal; nil if a kernel gave something else.
+func literalOf(d columnar.Datum, err error, e Expr) (Expr, error) {
 	if err != nil || d.Array().Len() != 1 || !arrow.TypeEqual(d.Type(), e.Type()) {
-		return e
+		return nil, err
 	}
-	return &Literal{Value: d.Array()}
+	return &Literal{Value: d.Array()}, nil
 }
 
 func retained(a arrow.Array) arrow.Array {

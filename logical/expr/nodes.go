@@ -74,6 +74,11 @@ func (c *Call) Nullable() bool {
 	}
 	return true
 }
+
+// IsVolatile says whether two evaluations of the call itself may differ.
+func (c *Call) IsVolatile() bool {
+	return c.Signature.Overload.Volatility == function.Volatile
+}
 func (c *Call) Children() []Expr { return c.Args }
 func (c *Call) WithChildren(children []Expr) Expr {
 	return &Call{Func: c.Func, Signature: c.Signature, Args: children, Place: c.Place}
@@ -93,17 +98,19 @@ var propagation = map[string]nulls{
 	"is_null": neverNull, "is_not_null": neverNull, "is_distinct_from": neverNull, "is_not_distinct_from": neverNull,
 	"=": nullIfAny, "<>": nullIfAny, "<": nullIfAny, "<=": nullIfAny, ">": nullIfAny, ">=": nullIfAny, "not": nullIfAny,
 	"+": nullIfAny, "-": nullIfAny, "*": nullIfAny, "/": nullIfAny, "//": nullIfAny, "%": nullIfAny, "||": nullIfAny,
-	"coalesce": nullIfAll,
+	"coalesce": nullIfAll, "exact": nullIfAny,
 }
 
 // Cast converts to another type; Try gives null where a value cannot be converted,
 // otherwise that is an error. Structs that have the same fields in another order become
-// each other by name, or ByPosition, as they were written.
+// each other by name, or ByPosition, as they were written. An Implicit cast is none that
+// anybody wrote: it is for what the value meets.
 type Cast struct {
 	Input      Expr
 	To         arrow.DataType
 	Try        bool
 	ByPosition bool
+	Implicit   bool
 	Place      Place
 }
 
@@ -115,11 +122,23 @@ func (c *Cast) Compute(env *function.Env, d columnar.Datum, rows int, active *co
 	return function.Cast(env, d, c.To, c.Try, rows, active)
 }
 
+// Advice is what to do about a value that c cannot convert.
+func (c *Cast) Advice() string {
+	switch {
+	case !c.Implicit:
+	case c.Input.Type().ID() == arrow.STRING:
+		return fmt.Sprintf("a text is read as %s here: use TRY_CAST to get null for one that is none, or cast what it stands beside to VARCHAR", columnar.TypeName(c.To))
+	case columnar.HasDecimal(c.To):
+		return columnar.DecimalAdvice
+	}
+	return "use TRY_CAST to get null instead"
+}
+
 func (c *Cast) Type() arrow.DataType { return c.To }
 func (c *Cast) Nullable() bool       { return c.Try || c.Input.Nullable() }
 func (c *Cast) Children() []Expr     { return []Expr{c.Input} }
 func (c *Cast) WithChildren(children []Expr) Expr {
-	return &Cast{Input: children[0], To: c.To, Try: c.Try, ByPosition: c.ByPosition, Place: c.Place}
+	return &Cast{Input: children[0], To: c.To, Try: c.Try, ByPosition: c.ByPosition, Implicit: c.Implicit, Place: c.Place}
 }
 
 // LogicOp is AND or OR.

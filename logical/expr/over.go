@@ -65,10 +65,27 @@ type Bound struct {
 	Value  Expr
 }
 
+// Exclusion is what a frame leaves out of the rows between its bounds: the row itself, its
+// peers, which are equal in order, or both.
+type Exclusion uint8
+
+// The exclusions of a frame.
+const (
+	ExcludeNoOthers Exclusion = iota
+	ExcludeCurrentRow
+	ExcludeGroup
+	ExcludeTies
+)
+
+func (e Exclusion) String() string {
+	return [...]string{"NO OTHERS", "CURRENT ROW", "GROUP", "TIES"}[e]
+}
+
 // Frame is the rows of the partition, in order, that a window function sees for a row.
 type Frame struct {
 	Unit      FrameUnit
 	Low, High Bound
+	Exclude   Exclusion
 	// Key is the ORDER BY key, of the type of the bounds' Values; nil without those.
 	Key Expr
 }
@@ -134,6 +151,15 @@ func (o *Over) WithChildren(children []Expr) Expr {
 	return &n
 }
 
+// AggregateOrder is the order in which an aggregate takes the rows of its frame; nil if it is
+// that of the window.
+func (o *Over) AggregateOrder() []Order {
+	if o.Agg == nil {
+		return nil
+	}
+	return o.Agg.Order
+}
+
 // SameWindow says whether o and p have the same partition and order.
 func (o *Over) SameWindow(p *Over) bool {
 	if !equalAll(o.Partition, p.Partition) || len(o.Order) != len(p.Order) {
@@ -160,7 +186,7 @@ func (o *Over) same(p *Over) bool {
 			return false
 		}
 	}
-	return o.Frame.Unit == p.Frame.Unit && o.Frame.Low.same(p.Frame.Low) && o.Frame.High.same(p.Frame.High)
+	return o.Frame.Unit == p.Frame.Unit && o.Frame.Exclude == p.Frame.Exclude && o.Frame.Low.same(p.Frame.Low) && o.Frame.High.same(p.Frame.High)
 }
 
 func (b Bound) same(c Bound) bool { return b.Kind == c.Kind && b.Offset == c.Offset }
@@ -180,7 +206,7 @@ func HasOver(e Expr) bool {
 func (o *Over) String() string {
 	var text string
 	if o.Agg != nil {
-		text = o.Agg.String()
+		text = aggString(o.Agg.Func.Name, o.Agg.Args, o.Agg.Distinct, o.Agg.Order, o.Agg.Filter)
 	} else {
 		text = o.Func + "(" + List(o.Args) + ")"
 	}
@@ -192,11 +218,7 @@ func (o *Over) String() string {
 		parts = append(parts, "PARTITION BY "+List(o.Partition))
 	}
 	if len(o.Order) > 0 {
-		keys := make([]string, len(o.Order))
-		for i, k := range o.Order {
-			keys[i] = k.String()
-		}
-		parts = append(parts, "ORDER BY "+strings.Join(keys, ", "))
+		parts = append(parts, "ORDER BY "+orderText(o.Order))
 	}
 	if f := o.Frame.text(len(o.Order) > 0); f != "" && o.usesFrame() {
 		parts = append(parts, f)
@@ -213,6 +235,14 @@ func (o *Over) usesFrame() bool {
 	return false
 }
 
+func orderText(order []Order) string {
+	keys := make([]string, len(order))
+	for i, k := range order {
+		keys[i] = k.String()
+	}
+	return strings.Join(keys, ", ")
+}
+
 func (k Order) String() string {
 	s := k.Expr.String()
 	if k.Descending {
@@ -226,12 +256,20 @@ func (k Order) String() string {
 
 // text is the frame as SQL, "" for the usual one of a window with or without order.
 func (f Frame) text(ordered bool) string {
-	whole := f.Low.Kind == UnboundedPreceding && f.High.Kind == UnboundedFollowing
 	usual := f.Unit == Range && f.Low.Kind == UnboundedPreceding && f.High.Kind == CurrentRow
-	if ordered && usual || !ordered && whole {
+	if f.Exclude == ExcludeNoOthers && (ordered && usual || !ordered && f.IsWhole()) {
 		return ""
 	}
-	return fmt.Sprintf("%s BETWEEN %s AND %s", f.Unit, f.Low.text(), f.High.text())
+	text := fmt.Sprintf("%s BETWEEN %s AND %s", f.Unit, f.Low.text(), f.High.text())
+	if f.Exclude != ExcludeNoOthers {
+		text += " EXCLUDE " + f.Exclude.String()
+	}
+	return text
+}
+
+// IsWhole says whether the frame of every row is its partition.
+func (f Frame) IsWhole() bool {
+	return f.Low.Kind == UnboundedPreceding && f.High.Kind == UnboundedFollowing && f.Exclude == ExcludeNoOthers
 }
 
 func (b Bound) text() string {

@@ -147,11 +147,6 @@ func (o *Over) shiftArguments(name string, args []Expr) ([]Expr, error) {
 // SetAggregate makes o an aggregate over its frame.
 func (o *Over) SetAggregate(a *Agg) { o.Agg, o.DataType = a, a.Type() }
 
-// MovesDistinct says whether o takes each value once of a frame whose begin moves.
-func (o *Over) MovesDistinct() bool {
-	return o.Agg != nil && o.Agg.Distinct && o.Frame.Low.Kind != UnboundedPreceding
-}
-
 // UsualFrame is the frame of a window that says none: up to the row and its equals in the
 // order, or all rows where there is no order.
 func (o *Over) UsualFrame() Frame {

@@ -6,10 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Source is a text in which expressions are written.
+// Source is a text in which expressions are written. That of a call which a program makes,
+// as a Term, is empty: it tells the call from others.
 type Source struct {
 	File string // may be empty
 	Text string
+	// Number tells the sources of one plan apart, see logical.NumberSources.
+	Number uint64
 }
 
 // Place is where an expression is written, for errors of its evaluation: two nodes that
@@ -20,9 +23,9 @@ type Place struct {
 }
 
 // String is a place as errors begin with it: file: line 2, column 8. It is empty for the
-// zero Place.
+// zero Place, and for a call of a program.
 func (p Place) String() string {
-	if p.Source == nil {
+	if p.Source == nil || p.Source.Text == "" {
 		return ""
 	}
 	before := p.Source.Text[:min(p.Offset, len(p.Source.Text))]
@@ -34,14 +37,14 @@ func (p Place) String() string {
 	return text
 }
 
-// Site is a number that tells two calls of one text apart, which each have a parenthesis:
-// what random functions of a query draw from beside each other. Blank space and
-// comments before the call change nothing.
+// Site is a number that tells two calls of one plan apart, which in one text each have a
+// parenthesis: what random functions of a query draw from beside each other. Blank space
+// and comments before the call change nothing.
 func (p Place) Site() uint64 {
 	if p.Source == nil {
 		return 0
 	}
-	return uint64(strings.Count(p.Source.Text[:min(p.Offset, len(p.Source.Text))], "("))
+	return p.Source.Number<<32 + uint64(strings.Count(p.Source.Text[:min(p.Offset, len(p.Source.Text))], "("))
 }
 
 // SetPlace gives e, and what was made with it, the place p; what has one keeps it. It is

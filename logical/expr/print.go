@@ -150,19 +150,22 @@ func (i *In) write(sb *strings.Builder) {
 	sb.WriteString(")")
 }
 
-func (a *Agg) String() string { return aggString(a.Func.Name, a.Args, a.Distinct, a.Filter) }
+func (a *Agg) String() string { return aggString(a.Func.Name, a.Args, a.Distinct, nil, a.Filter) }
 
 func (u *Unresolved) String() string {
-	return aggString(strings.TrimPrefix(u.Func, "\x00"), u.Args, u.Distinct, u.Filter)
+	return aggString(strings.TrimPrefix(u.Func, "\x00"), u.Args, u.Distinct, nil, u.Filter)
 }
 
-func aggString(name string, args []Expr, distinct bool, filter Expr) string {
+func aggString(name string, args []Expr, distinct bool, order []Order, filter Expr) string {
 	text := List(args)
 	if name == "count" && len(args) == 0 {
 		text = "*"
 	}
 	if distinct {
 		text = "DISTINCT " + text
+	}
+	if len(order) > 0 {
+		text += " ORDER BY " + orderText(order)
 	}
 	text = name + "(" + text + ")"
 	if filter != nil {

@@ -37,7 +37,7 @@ func (r *Resolver) Resolve(e Expr) (Expr, error) {
 			plain := *r
 			plain.Windows, in = false, &plain
 		}
-		args, err := in.resolveAll(x.Args)
+		args, err := in.resolveAll(x.terms())
 		if err != nil {
 			return nil, err
 		}
@@ -55,6 +55,28 @@ func (r *Resolver) Resolve(e Expr) (Expr, error) {
 		return e, nil
 	}
 	return e.WithChildren(resolved), nil
+}
+
+// terms are the arguments of u; those of a chain of AND, or of OR, are those of all its parts,
+// so that a rule that looks at a part does not look at what is in it each time.
+func (u *Unresolved) terms() []Expr {
+	if u.Func != andName && u.Func != orName {
+		return u.Args
+	}
+	var out []Expr
+	left := []Expr{u}
+	for len(left) > 0 {
+		last := left[len(left)-1]
+		left = left[:len(left)-1]
+		if part, ok := last.(*Unresolved); ok && part.Func == u.Func {
+			for i := len(part.Args) - 1; i >= 0; i-- {
+				left = append(left, part.Args[i])
+			}
+			continue
+		}
+		out = append(out, last)
+	}
+	return out
 }
 
 // name finds a column, as name or table.name, or a field of a struct, as
@@ -141,7 +163,11 @@ func (r *Resolver) resolveCall(u *Unresolved, args []Expr) (Expr, error) {
 		case IsRowFunction(u.Func):
 			return nil, fmt.Errorf("%s is a window function and needs Over(PartitionBy(…).OrderBy(…))", u.Func)
 		}
-		return NewCall(r.Registry, u.Func, args...)
+		call, err := NewCall(r.Registry, u.Func, args...)
+		if c, ok := call.(*Call); ok && c.IsVolatile() {
+			SetPlace(c, Place{Source: u.made})
+		}
+		return call, err
 	}
 	return r.resolveAggregate(u, args)
 }
@@ -210,7 +236,7 @@ func NewCondition(e Expr, where string) (Expr, error) {
 
 // NewIn is value IN (list), all cast to their common type.
 func NewIn(value Expr, list []Expr) (Expr, error) {
-	all, err := unifyTypes("IN", append([]Expr{value}, list...))
+	all, err := unifyTypes("IN", exactly(append([]Expr{value}, list...)))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,9 @@ import (
 // Set is expressions of which no two are Equal, numbered in the order in which they were
 // added. The zero Set is empty.
 type Set struct {
+	// Calls tells random calls apart: no two of the expressions are the Same.
+	Calls bool
+
 	list []Expr
 	last map[uint64]int // by hash: the number, plus one, of the last one added; nil while there are few
 	same []int          // for each: the number, plus one, of the one before with the same hash
@@ -28,18 +31,26 @@ func (s *Set) Len() int { return len(s.list) }
 func (s *Set) Find(e Expr) int {
 	if s.last == nil {
 		for i, x := range s.list {
-			if Equal(x, e) {
+			if s.has(x, e) {
 				return i
 			}
 		}
 		return -1
 	}
-	for at := s.last[hash(e)]; at > 0; at = s.same[at-1] {
-		if Equal(s.list[at-1], e) {
+	for at := s.last[Hash(e)]; at > 0; at = s.same[at-1] {
+		if s.has(s.list[at-1], e) {
 			return at - 1
 		}
 	}
 	return -1
+}
+
+// has says whether x stands for e.
+func (s *Set) has(x, e Expr) bool {
+	if s.Calls {
+		return Same(x, e)
+	}
+	return Equal(x, e)
 }
 
 // Add adds e unless an Equal one is there, and returns the number of that; added says
@@ -62,7 +73,7 @@ func (s *Set) Add(e Expr) (at int, added bool) {
 }
 
 func (s *Set) index(i int) {
-	h := hash(s.list[i])
+	h := Hash(s.list[i])
 	s.same = append(s.same, s.last[h])
 	s.last[h] = i + 1
 }
@@ -73,8 +84,8 @@ const maxHashed = 64
 
 var seed = maphash.MakeSeed()
 
-// hash is equal for expressions that are Equal.
-func hash(e Expr) uint64 {
+// Hash is equal for expressions that are Equal. It differs from run to run.
+func Hash(e Expr) uint64 {
 	h := hasher{left: maxHashed}
 	h.expr(e)
 	return h.sum

@@ -156,7 +156,7 @@ func typeOf(v any) (arrow.DataType, error) {
 
 // Func calls any scalar or aggregate function of the registry by name.
 func Func(name string, args ...Term) Term {
-	return Term{Expr: &Unresolved{Func: name, Args: exprs(args)}, err: firstError(args)}
+	return Term{Expr: &Unresolved{Func: name, Args: exprs(args), made: &Source{}}, err: firstError(args)}
 }
 
 // Window is the window of fixed size, in event time, that a row falls into: a grouping

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -92,9 +91,7 @@ func (r *Resolver) resolveOver(u *Unresolved, args []Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.SetAggregate(agg.(*Agg)); o.MovesDistinct() {
-		return nil, errors.New("DISTINCT over a frame that moves is not supported; begin the frame with UNBOUNDED PRECEDING")
-	}
+	o.SetAggregate(agg.(*Agg))
 	return o, nil
 }
 

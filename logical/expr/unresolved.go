@@ -25,6 +25,9 @@ type Unresolved struct {
 	// Over makes it a window function; IgnoreNulls is of some of those.
 	Over        *RowWindow
 	IgnoreNulls bool
+	// made tells a call by who made it: however often it is used, it is the same call, and
+	// gives a row one random value.
+	made *Source
 }
 
 // Type is the target of a cast; other unresolved calls have none yet.

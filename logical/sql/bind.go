@@ -103,6 +103,12 @@ func (b *binder) source() *expr.Source {
 	return b.written
 }
 
+// placed gives x, which was just made, the place of n.
+func (b *binder) placed(x expr.Expr, n ast.Node) expr.Expr {
+	expr.SetPlace(x, expr.Place{Source: b.source(), Offset: n.Pos()})
+	return x
+}
+
 // errorf is a mistake at n.
 func (b *binder) errorf(n ast.Node, format string, args ...any) *Error {
 	return b.hinted(n, "", format, args...)
@@ -252,6 +258,9 @@ func (b *binder) body(body ast.QueryBody, outer *env) (*relation, error) {
 	case *ast.ParenQuery:
 		return b.query(q.Query, outer)
 	case *ast.Values:
+		if rows := b.valuesOfRow(q, outer); rows != nil {
+			return b.body(rows, outer)
+		}
 		return b.values(q)
 	case *ast.SetOp:
 		return b.setOp(q, outer)
@@ -286,6 +295,7 @@ func (b *binder) setOp(s *ast.SetOp, outer *env) (*relation, error) {
 	if err != nil {
 		return nil, b.wrap(s.R, fmt.Errorf("%s: %w", s.Op, err))
 	}
+	b.placeCasts(s, []ast.QueryBody{s.L, s.R}, []logical.Node{left.node, right.node}, node.Children())
 	return relationOf(node, ""), nil
 }
 
@@ -327,6 +337,7 @@ func (b *binder) union(s *ast.SetOp, outer *env) (*relation, error) {
 	if err != nil {
 		return nil, b.wrap(s, fmt.Errorf("UNION: %w", err))
 	}
+	b.placeCasts(s, terms, nodes, u.Children())
 	if !s.All {
 		u = logical.NewDistinct(u, nil, false)
 	}
@@ -415,7 +426,7 @@ func (b *binder) values(v *ast.Values) (*relation, error) {
 					return nil, b.hinted(text, "cast one of them", "column %d of VALUES is a text here and %s in another row", k+1, columnar.TypeName(common))
 				}
 			}
-			rows[i][k] = expr.CastTo(rows[i][k], common)
+			rows[i][k] = b.placed(expr.CastTo(rows[i][k], common), v.Rows[i].Items[k])
 			nullable = nullable || rows[i][k].Nullable()
 		}
 		out.Columns = append(out.Columns, &expr.Column{ID: expr.NewID(), Name: fmt.Sprintf("col%d", k+1), DataType: common, Null: nullable})

@@ -2,7 +2,9 @@ package sql
 
 import (
 	"slices"
+	"strconv"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
@@ -19,15 +21,54 @@ func (e *env) withinGroup(n *ast.Call, name string) (*ast.Call, error) {
 	f, _ := e.b.p.Functions.Aggregate(name)
 	switch f.Name {
 	case "percentile", "percentile_disc", "approx_quantile", "mode":
-		if len(n.WithinGroup) != 1 || n.WithinGroup[0].Desc {
-			return nil, e.b.unsupported(n, name+" within a group of several or descending values", "", "name one value, ascending, and take the percentile from the other end")
+		of := n.WithinGroup[0]
+		switch {
+		case len(n.WithinGroup) != 1 || of.All:
+			return nil, e.b.unsupported(n, name+" within a group of several values", "", "name one value")
+		case of.Desc && f.Name == "mode":
+			return nil, e.b.unsupported(n, name+" within a group in descending order", "of several values that are there as often it takes the smallest", "leave DESC out")
+		case of.Desc && len(n.Args) == 1:
+			shares, err := e.sharesFromTop(n.Args[0].Value, f.Name == "percentile_disc")
+			if err != nil {
+				return nil, err
+			}
+			m.Args = []*ast.Arg{arg(shares)}
 		}
-		x := n.WithinGroup[0].X
-		m.Args = append([]*ast.Arg{{Span: ast.Span{From: x.Pos(), To: x.End()}, Value: x}}, n.Args...)
+		m.Args = append([]*ast.Arg{arg(of.X)}, m.Args...)
 	default:
 		m.OrderBy = n.WithinGroup
 	}
 	return &m, nil
+}
+
+// sharesFromTop is the share of values in ascending order that is another of those in
+// descending order, or an array of them. What is no share stays, to be refused.
+func (e *env) sharesFromTop(x ast.Expr, discrete bool) (ast.Expr, error) {
+	if a, ok := ast.Unparen(x).(*ast.Array); ok {
+		turned := &ast.Array{Span: a.Span}
+		for _, item := range a.Items {
+			share, err := e.sharesFromTop(item, discrete)
+			if err != nil {
+				return nil, err
+			}
+			turned.Items = append(turned.Items, share)
+		}
+		return turned, nil
+	}
+	n, ok := ast.Unparen(x).(*ast.Number)
+	if !ok {
+		return nil, e.b.errorf(x, "the share of values in descending order is written out: 0.9, or [0.5, 0.9]")
+	}
+	share, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || share > 1 {
+		return x, nil
+	}
+	share = 1 - share
+	if discrete {
+		// Where a share ends at a value the next is meant: the first behind it from the top.
+		share = min(1, share+4e-15)
+	}
+	return &ast.Number{Span: n.Span, Text: strconv.FormatFloat(share, 'e', -1, 64)}, nil
 }
 
 // aggregateOrder is the order that ORDER BY inside a call asks for; nil where the order of
@@ -45,6 +86,13 @@ func (e *env) aggregateOrder(n *ast.Call, name string, agg *expr.Agg) ([]expr.Or
 	}
 	order := make([]expr.Order, len(keys))
 	for i, k := range keys {
+		if agg.Filter != nil && expr.IsFallible(k.Expr) && !isVolatile(agg.Filter) { // it must not fail for a row that does not count
+			c, err := expr.NewCase([]expr.Expr{agg.Filter}, []expr.Expr{k.Expr}, nil)
+			if err != nil {
+				return nil, e.b.wrap(n, err)
+			}
+			k.Expr = c
+		}
 		order[i] = expr.Order{Expr: k.Expr, Descending: k.Descending, NullsFirst: k.NullsFirst}
 	}
 	return order, nil
@@ -114,7 +162,13 @@ func (sel *selection) aggregateOrders() error {
 		return sel.b.unsupported(sel.s, "another ORDER BY inside a second aggregate over random values", "the rows are computed once for each order", "compute the aggregates in subqueries of their own and join these")
 	}
 	keys := sel.groupKeys()
-	var node logical.Node = logical.NewAggregate(sel.ordered(input, groups[0].order), keys, groups[0].aggs)
+	if len(groups[0].order) > 0 && keysLoseForm(keys) && !isVolatilePlan(input) {
+		groups = append([]*aggregatesInOrder{{}}, groups...) // the first row of a group is that in order of arrival
+	}
+	node, err := logical.Group(sel.b.p.Functions, sel.ordered(input, groups[0].order), keys, groups[0].aggs)
+	if err != nil {
+		return sel.b.wrap(sel.s, err)
+	}
 	for _, g := range groups[1:] {
 		other := logical.Refresh(logical.NewAggregate(sel.ordered(input, g.order), keys, g.aggs))
 		made := other.Schema().Columns
@@ -130,6 +184,10 @@ func (sel *selection) aggregateOrders() error {
 	}
 	sel.node = node
 	return nil
+}
+
+func keysLoseForm(keys []expr.Named) bool {
+	return slices.ContainsFunc(keys, func(k expr.Named) bool { return columnar.LosesForm(k.Expr.Type()) })
 }
 
 func joinGroups(left, right logical.Node, on []expr.Expr) logical.Node {

@@ -22,6 +22,14 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 		}
 		return columns[0], nil
 	}
+	if several := e.severalBest(n, name); several != nil {
+		return e.bind(several)
+	}
+	if to := castFunctions[name]; to != "" && len(n.Args) == 1 && n.Over == nil {
+		if _, known := e.b.p.Functions.Scalar(name); !known {
+			return e.bind(&ast.Cast{Span: n.Span, X: n.Args[0].Value, Type: &ast.Type{Span: n.Name.Span, Name: to}})
+		}
+	}
 	if n.Over != nil {
 		return e.over(n, name)
 	}
@@ -73,6 +81,12 @@ func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error
 		x, err = e.overlay(n)
 	case "from_json":
 		x, err = e.fromJSON(n)
+	case "columns":
+		x, err = e.columnsCall(n)
+	case "to_number", "try_to_number":
+		x, err = e.toNumber(n, name)
+	case "list_aggregate", "list_aggr", "array_aggregate", "array_aggr":
+		x, err = e.listAggregate(n, name)
 	default:
 		return nil, false, nil
 	}
@@ -88,7 +102,7 @@ var elsewhere = map[string]string{
 	"range":   "FROM range(n) for rows, sequence(0, n - 1) for an array", "getdate": "current_timestamp", "sysdate": "current_timestamp",
 	"isnumeric": "try_cast(x AS DOUBLE) IS NOT NULL", "convert": "CAST(x AS type)", "safe_cast": "TRY_CAST(x AS type)",
 	"charindex": "position(part IN text)", "top": "LIMIT n at the end of the query, behind ORDER BY",
-	"to_number": "CAST(x AS DECIMAL(p, s))", "datename": "strftime(ts, '%B')", "eomonth": "last_day(d)", "safe_divide": "try_divide(a, b)",
+	"version": "tidemill --version tells it", "datename": "strftime(ts, '%B')", "eomonth": "last_day(d)", "safe_divide": "try_divide(a, b)",
 	"str_to_date": "strptime(x, format)", "logical_and": "bool_and(x)",
 	"logical_or": "bool_or(x)", "generate_array": "sequence(start, stop)", "regexp_contains": "regexp_matches(text, pattern)",
 	"proctime": "current_timestamp", "rowtime": "the column itself", "stuff": "overlay(text PLACING new FROM n FOR m)",
@@ -98,6 +112,9 @@ var elsewhere = map[string]string{
 func (e *env) unknownFunction(n *ast.Call, name string) error {
 	if expr.IsRowFunction(name) && n.Over == nil {
 		return e.b.hinted(n.Name, name+"(…) OVER (PARTITION BY … ORDER BY …)", "%s is a window function and needs OVER", name)
+	}
+	if name == "exists" {
+		return e.b.hinted(n, "EXISTS (SELECT … FROM …); array_contains(a, x) asks whether an array holds a value", "EXISTS takes a query in parentheses")
 	}
 	if hint, ok := elsewhere[name]; ok {
 		return e.b.unsupported(n.Name, "the function "+name, "", hint)
@@ -214,7 +231,7 @@ func (e *env) aggregateCall(in *env, n *ast.Call, name string) (*expr.Agg, error
 	var args []expr.Expr
 	for _, a := range n.Args {
 		if _, star := a.Value.(*ast.Star); star {
-			if name == "count" && len(n.Args) == 1 && !n.Distinct && len(a.Value.(*ast.Star).Table) == 0 {
+			if name == "count" && len(n.Args) == 1 && !n.Distinct && isPlainStar(a.Value) {
 				continue
 			}
 			return nil, e.b.hinted(a, "name the columns; only count(*) takes a star", "%s cannot take *", name)
@@ -227,6 +244,9 @@ func (e *env) aggregateCall(in *env, n *ast.Call, name string) (*expr.Agg, error
 			return nil, err
 		}
 		args = append(args, x)
+	}
+	if f, _ := e.b.p.Functions.Aggregate(name); n.Nulls == ast.RespectNulls && f.Name == "collect_list" {
+		args = append(args, boolLiteral(true))
 	}
 	if n.Distinct && len(args) == 0 {
 		return nil, e.b.errorf(n, "%s(DISTINCT) needs a value", name)
@@ -452,6 +472,24 @@ func (e *env) index(n *ast.Index) (expr.Expr, error) {
 		return e.field(n, args[0], &ast.Ident{Span: s.Span, Text: s.Value, Quoted: true})
 	}
 	return e.builtin(n, "a[i]", "subscript", args...)
+}
+
+// slice is a[i:j]: the elements, or characters, from one place to another.
+func (e *env) slice(n *ast.Slice) (expr.Expr, error) {
+	bounds := []ast.Expr{n.Low, n.High}
+	for i, end := range []string{"1", "-1"} {
+		if bounds[i] == nil {
+			bounds[i] = &ast.Number{Span: n.Span, Text: end}
+		}
+	}
+	args, err := e.bindAll(append([]ast.Expr{n.X}, bounds...))
+	if err != nil {
+		return nil, err
+	}
+	if t := args[0].Type(); t.ID() != arrow.LIST && t.ID() != arrow.STRING && t.ID() != arrow.NULL {
+		return nil, e.b.errorf(n.X, "a[i:j] takes a part of an array or of a text, not of %s", columnar.TypeName(t))
+	}
+	return e.builtin(n, "a[i:j]", "array_slice", args...)
 }
 
 func (e *env) array(n *ast.Array) (expr.Expr, error) {

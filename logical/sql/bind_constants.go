@@ -1,28 +1,57 @@
 package sql
 
 import (
-	"github.com/apache/arrow-go/v18/arrow"
+	"fmt"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
 // checkConstants refuses constants that a function cannot work with, whatever the row: the
-// name of a unit, a pattern, a format. They would be an error when the plan is made.
+// name of a unit, a pattern, a format, a text for a number that is none. They would be an
+// error when the plan is made, or for every row.
 func checkConstants(x expr.Expr) error {
 	c, ok := x.(*expr.Call)
-	if !ok || c.Signature.Overload.Bind == nil { // declared without a kernel
+	if !ok {
 		return nil
 	}
 	constants := make([]arrow.Array, len(c.Args))
 	some := false
 	for i, a := range c.Args {
-		if l, ok := a.(*expr.Literal); ok && !l.IsNull() {
-			constants[i], some = l.Value, true
+		v, err := constantOf(a)
+		if err != nil && !c.Signature.Overload.NullSafe { // coalesce may never come to it
+			return err
 		}
+		constants[i], some = v, some || v != nil
 	}
-	if !some {
+	if !some || c.Signature.Overload.Bind == nil { // declared without a kernel
 		return nil
 	}
 	_, err := c.Signature.Overload.Bind(c.Signature.Args, constants)
 	return err
+}
+
+// constantOf is the value of a literal, also of one that is cast to what its place wants;
+// nil if it is null or anything else.
+func constantOf(x expr.Expr) (arrow.Array, error) {
+	c, isCast := x.(*expr.Cast)
+	if isCast && c.Implicit {
+		x = c.Input
+	}
+	l, ok := x.(*expr.Literal)
+	if !ok || l.IsNull() {
+		return nil, nil
+	}
+	if !isCast {
+		return l.Value, nil
+	}
+	d, err := c.Compute(&function.Env{Mem: memory.DefaultAllocator}, columnar.ConstantDatum(l.Value), 1, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, c.Advice())
+	}
+	return d.Array(), nil
 }

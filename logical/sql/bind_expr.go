@@ -40,6 +40,7 @@ type env struct {
 	windows bool
 	subs    *[]*scalar
 	sides   []logical.Node // in ON: the inputs of the join
+	column  *column        // what COLUMNS(…) stands for; nil if it cannot stand here
 	// hidden are select items whose aliases cannot be seen, for advice.
 	hidden []*ast.SelectItem
 }
@@ -164,6 +165,10 @@ func (e *env) bindRare(x ast.Expr) (expr.Expr, error) {
 		return e.field(n, v, n.Name)
 	case *ast.Index:
 		return e.index(n)
+	case *ast.Slice:
+		return e.slice(n)
+	case *ast.ArrayQuery:
+		return e.arrayQuery(n)
 	case *ast.Array:
 		return e.array(n)
 	case *ast.Struct:
@@ -743,6 +748,12 @@ func (e *env) caseOf(n *ast.Case, word string) (expr.Expr, error) {
 	x, err := expr.NewCase(whens, results[:len(whens)], otherwise)
 	if err != nil {
 		return nil, e.b.wrap(n, err)
+	}
+	for i, then := range x.(*expr.Case).Thens {
+		e.b.placed(then, syntax[i])
+	}
+	if n.Else != nil {
+		e.b.placed(x.(*expr.Case).Else, n.Else)
 	}
 	return x, e.b.checkSize(n, x)
 }

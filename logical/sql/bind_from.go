@@ -182,7 +182,7 @@ func withNames(n logical.Node, names []*ast.Ident) logical.Node {
 			c.Name = id.Text
 			out.Columns[i] = &c
 		}
-		return &logical.Values{Rows: n.Rows, Output: out}
+		return &logical.Values{Rows: n.Rows, Output: out, Given: n.Given}
 	}
 	return n
 }
@@ -545,7 +545,7 @@ func (b *binder) usingPair(n *ast.Join, id *ast.Ident, left, right *relation, op
 	if cond, err = expr.NewCall(b.p.Functions, op, pair[0].Column, pair[1].Column); err != nil {
 		return pair, nil, b.wrap(n, fmt.Errorf("USING (%s): %w", id.Text, err))
 	}
-	return pair, cond, nil
+	return pair, b.placed(cond, n), nil
 }
 
 func (b *binder) usingColumn(n *ast.Join, id *ast.Ident, side *relation, which string) (column, error) {
@@ -583,7 +583,7 @@ func (b *binder) mergeUsing(n *ast.Join, kind logical.JoinKind, r *relation, pai
 			if err != nil {
 				return nil, b.wrap(n, err)
 			}
-			named := expr.As(x, p[0].name)
+			named := expr.As(b.placed(x, n), p[0].name)
 			computed = append(computed, named)
 			merged.Column = named.Column()
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
@@ -49,9 +47,6 @@ func (sel *selection) groupItem(s ast.Expr) (logical.GroupingSet, error) {
 	}
 	if expr.HasAggregate(x) {
 		return nil, sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
-	}
-	if x.Type().ID() == arrow.MAP {
-		return nil, sel.b.errorf(s, "values of type MAP cannot be grouped")
 	}
 	if w := e.windowOf(s, x); w != nil {
 		return logical.GroupingSet{sel.addKey(expr.Pass(w.start)), sel.addKey(expr.Pass(w.end))}, nil
@@ -257,6 +252,7 @@ func (sel *selection) isOuter(id expr.ID) bool {
 
 // aggregateColumn is the column of an aggregate, each computed once.
 func (sel *selection) aggregateColumn(a *expr.Agg) *expr.Column {
+	sel.aggSet.Calls = true
 	at, added := sel.aggSet.Add(a)
 	if added {
 		sel.aggs = append(sel.aggs, expr.As(a, a.String()))

@@ -138,7 +138,7 @@ func (b *binder) decimal(n *ast.Number, text string) (expr.Expr, error) {
 	whole = strings.TrimLeft(whole, "0")
 	precision, scale := int32(len(whole)+len(fraction)), int32(len(fraction))
 	if precision > columnar.MaxPrecision {
-		return nil, b.hinted(n, "write it as DOUBLE: 1e0", "%s has more than %d digits", clip(n.Text, 60), columnar.MaxPrecision)
+		return nil, b.hinted(n, "write it as a DOUBLE, which keeps 15 digits of it: "+clip(n.Text, 60)+"e0", "%s has more than %d digits", clip(n.Text, 60), columnar.MaxPrecision)
 	}
 	dt := columnar.Decimal(max(precision, 1), scale)
 	v, ok := columnar.ParseDecimal(text, max(precision, 1), scale)

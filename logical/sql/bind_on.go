@@ -13,7 +13,7 @@ func hasQuery(x ast.Expr) bool {
 	found := false
 	ast.Walk(x, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.Subquery, *ast.Exists:
+		case *ast.Subquery, *ast.Exists, *ast.ArrayQuery:
 			found = true
 		case *ast.In:
 			found = found || n.Query != nil

@@ -18,8 +18,6 @@ func (e *env) over(n *ast.Call, name string) (expr.Expr, error) {
 		return nil, e.b.hinted(n, "compute it in a subquery in FROM", "%s … OVER cannot stand inside %s", name, e.within)
 	case !e.windows:
 		return nil, e.b.hinted(n, "filter by it with QUALIFY, or compute it in a subquery in FROM", "%s cannot hold a window function", e.clause)
-	case len(n.OrderBy) > 0 || len(n.WithinGroup) > 0:
-		return nil, e.b.unsupported(n, "ORDER BY inside "+name+" … OVER", "", "put it into the window: OVER (ORDER BY …)")
 	}
 	in := *e
 	in.windows = false
@@ -41,13 +39,18 @@ func (e *env) over(n *ast.Call, name string) (expr.Expr, error) {
 		}
 		return nil, e.unknownFunction(n, name)
 	}
+	n, err = in.withinGroup(n, name)
+	if err != nil {
+		return nil, err
+	}
 	agg, err := in.aggregateCall(&in, n, name)
 	if err != nil {
 		return nil, err
 	}
-	if o.SetAggregate(agg); o.MovesDistinct() {
-		return nil, e.b.unsupported(n, "DISTINCT over a frame that moves", "", "begin the frame with UNBOUNDED PRECEDING")
+	if agg.Order, err = in.aggregateOrder(n, name, agg); err != nil {
+		return nil, err
 	}
+	o.SetAggregate(agg)
 	return o, nil
 }
 
@@ -55,6 +58,8 @@ func (e *env) over(n *ast.Call, name string) (expr.Expr, error) {
 func (e *env) overFunction(o *expr.Over, n *ast.Call, name string) error {
 	ignoreNulls := n.Nulls == ast.IgnoreNulls
 	switch {
+	case len(n.OrderBy) > 0 || len(n.WithinGroup) > 0:
+		return e.b.hinted(n, "put it into the window: OVER (ORDER BY …)", "%s takes no ORDER BY inside", name)
 	case n.Distinct:
 		return e.b.errorf(n, "%s takes no DISTINCT", name)
 	case n.Filter != nil:
@@ -150,7 +155,7 @@ func (e *env) inherit(s *ast.WindowSpec, seen []string) (*ast.WindowSpec, error)
 // window binds partition, order and frame.
 func (e *env) window(o *expr.Over, s *ast.WindowSpec) error {
 	for _, p := range s.Partition {
-		x, err := e.windowKey(p, "partitioned by")
+		x, err := e.bind(p)
 		if err != nil {
 			return err
 		}
@@ -160,7 +165,7 @@ func (e *env) window(o *expr.Over, s *ast.WindowSpec) error {
 		if item.All {
 			return e.b.errorf(item, "a window is ordered by expressions, not by ALL")
 		}
-		x, err := e.windowKey(item.X, "ordered by")
+		x, err := e.windowOrder(item.X)
 		if err != nil {
 			return err
 		}
@@ -174,24 +179,22 @@ func (e *env) window(o *expr.Over, s *ast.WindowSpec) error {
 	return e.frame(o, s.Frame)
 }
 
-func (e *env) windowKey(x ast.Expr, how string) (expr.Expr, error) {
+func (e *env) windowOrder(x ast.Expr) (expr.Expr, error) {
 	k, err := e.bind(x)
 	if err != nil {
 		return nil, err
 	}
 	if k.Type().ID() == arrow.MAP {
-		return nil, e.b.errorf(x, "a window cannot be %s values of type %s", how, columnar.TypeName(k.Type()))
+		return nil, e.b.errorf(x, "a window cannot be ordered by values of type %s", columnar.TypeName(k.Type()))
 	}
 	return k, nil
 }
 
 // frame binds ROWS, RANGE or GROUPS.
 func (e *env) frame(o *expr.Over, f *ast.Frame) error {
-	if f.Exclude != "" && f.Exclude != "NO OTHERS" {
-		return e.b.unsupported(f, "EXCLUDE "+f.Exclude, "", "use two frames, or take the row's own value away again")
-	}
 	unit := map[string]expr.FrameUnit{"ROWS": expr.Rows, "RANGE": expr.Range, "GROUPS": expr.Groups}[f.Unit]
 	frame := expr.Frame{Unit: unit, Low: expr.Bound{Kind: expr.BoundKind(f.Low.Kind)}, High: expr.Bound{Kind: expr.CurrentRow}}
+	frame.Exclude = map[string]expr.Exclusion{"CURRENT ROW": expr.ExcludeCurrentRow, "GROUP": expr.ExcludeGroup, "TIES": expr.ExcludeTies}[f.Exclude]
 	if f.HasEnd {
 		frame.High.Kind = expr.BoundKind(f.High.Kind)
 	}

@@ -104,7 +104,7 @@ func (e *env) inEquals(n *ast.In, x ast.Expr, y *expr.Column) (*expr.Call, error
 	if err != nil {
 		return nil, err
 	}
-	return eq.(*expr.Call), nil
+	return e.b.placed(eq, n).(*expr.Call), nil
 }
 
 // inQuery binds x IN (query) as a condition: the query and what joins it. For NOT IN a

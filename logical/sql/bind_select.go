@@ -47,6 +47,7 @@ type item struct {
 	err    error
 	state  itemState
 	window *bounds // of a struct that is a window
+	column *column // what COLUMNS(…) in it stands for; nil if it is not there
 }
 
 type itemState uint8
@@ -163,6 +164,12 @@ func (sel *selection) expandItems() error {
 				continue
 			}
 		}
+		if done, err := sel.expandColumns(s); done || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if !ok {
 			it := &item{syntax: s.X, name: nameOf(s.X)}
 			if s.Alias != nil {
@@ -234,7 +241,7 @@ func (sel *selection) item(i int) (expr.Expr, error) {
 	if it.state == unbound {
 		it.state = binding
 		e := sel.env("SELECT", columnFirst)
-		e.upto = i
+		e.upto, e.column = i, it.column
 		it.x, it.err = e.bind(it.syntax)
 		it.state = bound
 		if it.err == nil {
@@ -509,7 +516,7 @@ func hasAggregateCall(b *binder, x ast.Node) bool {
 	found := false
 	ast.Walk(x, func(n ast.Node) bool {
 		switch c := n.(type) {
-		case *ast.Subquery, *ast.Exists:
+		case *ast.Subquery, *ast.Exists, *ast.ArrayQuery:
 			return false
 		case *ast.Quantified:
 			return c.Query == nil

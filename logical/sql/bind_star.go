@@ -9,27 +9,13 @@ import (
 
 // expandStar makes items of the columns that * or t.* stands for, or of the fields that s.* does.
 func (sel *selection) expandStar(star *ast.Star) error {
-	b := sel.b
-	if len(sel.s.From) == 0 {
-		return b.errorf(star, "there is no FROM to take * from")
-	}
-	table := ""
-	if n := len(star.Table); n > 0 {
-		table = star.Table[n-1].Text
-	}
-	var columns []column
-	for _, c := range sel.from.columns {
-		if table == "" && !c.shadowed || table != "" && strings.EqualFold(c.table, table) {
-			columns = append(columns, c)
-		}
-	}
-	if len(columns) == 0 {
+	if len(star.Table) > 0 && len(sel.s.From) > 0 && len(tableColumns(sel.from, lastOf(star.Table))) == 0 {
 		if done, err := sel.expandStruct(star); done {
 			return err
 		}
-		return b.errorf(star, "there is no table %s in FROM%s", table, columnar.DidYouMean(table, tablesOf(sel.from)))
 	}
-	if err := b.checkStar(star, columns); err != nil {
+	columns, err := sel.starColumns(star)
+	if err != nil {
 		return err
 	}
 	for _, c := range columns {
@@ -38,6 +24,30 @@ func (sel *selection) expandStar(star *ast.Star) error {
 		}
 	}
 	return nil
+}
+
+func lastOf(name []*ast.Ident) string { return name[len(name)-1].Text }
+
+// starColumns are the columns that * or t.* stands for, those that are left out among them.
+func (sel *selection) starColumns(star *ast.Star) ([]column, error) {
+	b := sel.b
+	if len(sel.s.From) == 0 {
+		return nil, b.errorf(star, "there is no FROM to take * from")
+	}
+	table := ""
+	if len(star.Table) > 0 {
+		table = lastOf(star.Table)
+	}
+	var columns []column
+	for _, c := range sel.from.columns {
+		if table == "" && !c.shadowed || table != "" && strings.EqualFold(c.table, table) {
+			columns = append(columns, c)
+		}
+	}
+	if len(columns) == 0 {
+		return nil, b.errorf(star, "there is no table %s in FROM%s", table, columnar.DidYouMean(table, tablesOf(sel.from)))
+	}
+	return columns, b.checkStar(star, columns)
 }
 
 // starItem is the item of one column; nil if it is left out.

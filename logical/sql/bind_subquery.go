@@ -121,6 +121,11 @@ func (e *env) scalarSubquery(n *ast.Subquery) (expr.Expr, error) {
 	if len(r.columns) != 1 {
 		return nil, e.b.errorf(n, "a subquery that stands for a value has one column, this one has %d", len(r.columns))
 	}
+	return e.scalarOf(n, r, d)
+}
+
+// scalarOf is the value of a subquery that was made free of the query around it.
+func (e *env) scalarOf(n ast.Expr, r *relation, d *decorrelator) (expr.Expr, error) {
 	pairs, _ := d.pairs(r.node)
 	s := &scalar{node: r.node, column: r.columns[0].Column, pairs: pairs, syntax: n}
 	most, always := oneRow(r.node)
@@ -341,4 +346,30 @@ func (sel *selection) scalarsOverGroups() error {
 		}
 	}
 	return nil
+}
+
+// arrayQuery is ARRAY(query): its rows, one column, as an array in their order, nulls with
+// them; an empty one if there are none.
+func (e *env) arrayQuery(n *ast.ArrayQuery) (expr.Expr, error) {
+	if e.subs == nil {
+		return nil, e.b.unsupported(n, "a subquery in "+e.clause, "", "join it in FROM")
+	}
+	r, err := e.b.query(n.Query, e)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.columns) != 1 {
+		return nil, e.b.hinted(n, "make a struct of them: ARRAY(SELECT struct(a, b) FROM …)", "the query of an array has one column, this one has %d", len(r.columns))
+	}
+	all, err := expr.NewAgg(e.b.p.Functions, "collect_list", false, nil, r.columns[0].Column, boolLiteral(true))
+	if err != nil {
+		return nil, e.b.wrap(n, err)
+	}
+	list := expr.As(all, "array")
+	r = &relation{node: logical.NewAggregate(r.node, nil, []expr.Named{list}), columns: []column{{Column: list.Column(), name: list.Name}}}
+	r, d, err := e.decorrelated(n, r, byPairs)
+	if err != nil {
+		return nil, err
+	}
+	return e.scalarOf(n, r, d)
 }

@@ -11,10 +11,10 @@ func timesByInterval(n *ast.TableFunc) bool {
 	return ok
 }
 
-// timeSeries is generate_series(first, last, INTERVAL …): the elements of their sequence,
-// both ends included.
+// timeSeries is generate_series(first, last, INTERVAL …): the elements of the function's
+// array, both ends included.
 func (b *binder) timeSeries(n *ast.TableFunc, outer *env) (*relation, error) {
-	call := &ast.Call{Span: n.Span, Name: &ast.Ident{Span: n.Name.Span, Text: "sequence"}, Args: n.Args}
+	call := &ast.Call{Span: n.Span, Name: &ast.Ident{Span: n.Name.Span, Text: "generate_series"}, Args: n.Args}
 	unnest := *n
 	unnest.Name = &ast.Ident{Span: n.Name.Span, Text: "unnest"}
 	unnest.Args = []*ast.Arg{{Span: n.Span, Value: call}}

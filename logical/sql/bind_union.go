@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/logical/expr"
 	"github.com/tidemill/tidemill/logical/sql/ast"
 )
 
@@ -26,10 +28,33 @@ func (b *binder) meetTexts(s *ast.SetOp, terms []ast.QueryBody, inputs []*relati
 					}
 				}
 			}
-			return b.hinted(at, "cast one of them", "column %d of %s is VARCHAR here, and %s on another side", k+1, s.Op, columnar.TypeName(other))
+			name := columnar.TypeName(other)
+			return b.hinted(at, "CAST(… AS VARCHAR) on the other side makes all of them texts; CAST(… AS "+name+") here reads these, TRY_CAST gives null for what is none", "column %d of %s is VARCHAR here, and %s on another side", k+1, s.Op, name)
 		}
 	}
 	return nil
+}
+
+// placeCasts gives the casts that a set operation made of its terms' columns the places of
+// these.
+func (b *binder) placeCasts(s *ast.SetOp, terms []ast.QueryBody, before, after []logical.Node) {
+	for i, n := range after {
+		p, ok := n.(*logical.Project)
+		if !ok || n == before[i] {
+			continue
+		}
+		items := plainItems(terms[i])
+		for k, c := range p.Columns {
+			if _, isCast := c.Expr.(*expr.Cast); !isCast {
+				continue
+			}
+			if k < len(items) && !s.ByName {
+				b.placed(c.Expr, items[k])
+			} else {
+				b.placed(c.Expr, terms[i])
+			}
+		}
+	}
 }
 
 // besideTexts is the type of column k where it is no text, of those that a text may become.

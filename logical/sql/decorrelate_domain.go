@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
 )
@@ -38,12 +39,7 @@ func (d *decorrelator) perElement(r *relation, outer logical.Node, reason error)
 	if isCorrelated(outer) {
 		return nil, reason
 	}
-	m := &domain{d: d, outer: outer}
-	for _, c := range outer.Schema().Columns {
-		if uses(r.node, []expr.ID{c.ID}) {
-			m.ids = append(m.ids, c.ID)
-		}
-	}
+	m, back := d.domainOf(r.node, outer)
 	if len(m.ids) == 0 {
 		return nil, reason
 	}
@@ -60,10 +56,10 @@ func (d *decorrelator) perElement(r *relation, outer logical.Node, reason error)
 		c.Column, c.window = n.Column(), nil
 		out.columns = append(out.columns, c)
 	}
-	for _, id := range m.ids {
+	for i, id := range m.ids {
 		n := expr.As(v[id], v[id].String())
 		list = append(list, n)
-		on, err := expr.NewCall(d.b.p.Functions, "is_not_distinct_from", n.Column(), outer.Schema().Columns[outer.Schema().Index(id)])
+		on, err := expr.NewCall(d.b.p.Functions, "is_not_distinct_from", n.Column(), back[i])
 		if err != nil {
 			return nil, reason
 		}
@@ -71,6 +67,28 @@ func (d *decorrelator) perElement(r *relation, outer logical.Node, reason error)
 	}
 	out.node = logical.NewProject(node, list)
 	return out, nil
+}
+
+// domainOf is the domain of n, and what of outer each of its columns is equal to. Values that
+// are equal and yet written differently are elements of their own: 1 month and 30 days.
+func (d *decorrelator) domainOf(n, outer logical.Node) (m *domain, back []expr.Expr) {
+	m = &domain{d: d, outer: outer}
+	columns := passAll(outer)
+	for _, c := range outer.Schema().Columns {
+		if !uses(n, []expr.ID{c.ID}) {
+			continue
+		}
+		m.ids, back = append(m.ids, c.ID), append(back, c)
+		if columnar.LosesForm(c.DataType) {
+			form := expr.As(expr.CastTo(c, columnar.String), c.Name)
+			columns = append(columns, form)
+			m.ids, back = append(m.ids, form.ID), append(back, form.Expr)
+		}
+	}
+	if len(columns) > len(outer.Schema().Columns) {
+		m.outer = logical.NewProject(outer, columns)
+	}
+	return m, back
 }
 
 // overStream is reason where the query around the subquery reads a stream, which cannot be
@@ -224,7 +242,8 @@ func (m *domain) push(n logical.Node) (logical.Node, standIns, error) {
 func (m *domain) aggregate(a *logical.Aggregate, in logical.Node, v standIns) (logical.Node, standIns, error) {
 	aggs := v.named(a.Aggs)
 	if len(a.Keys) > 0 {
-		return logical.NewAggregate(in, append(v.named(a.Keys), m.passed(v)...), aggs), v, nil
+		node, err := logical.Group(m.d.b.p.Functions, in, append(v.named(a.Keys), m.passed(v)...), aggs)
+		return node, v, err
 	}
 	there := expr.As(boolLiteral(true), "there")
 	in = withUnder(in, there)
@@ -246,7 +265,8 @@ func (m *domain) aggregate(a *logical.Aggregate, in logical.Node, v standIns) (l
 		agg.Filter = expr.All(conds)
 		aggs[i].Expr = &agg
 	}
-	return logical.NewAggregate(sortedAs(joined, in), m.passed(every), aggs), every, nil
+	node, err := logical.Group(m.d.b.p.Functions, sortedAs(joined, in), m.passed(every), aggs)
+	return node, every, err
 }
 
 // withUnder adds a column to a plan, under its order if it has one.

@@ -30,6 +30,7 @@ var (
 	texts    = kind{"VARCHAR", func(dt arrow.DataType) bool { return dt.ID() == arrow.STRING }}
 	bools    = kind{"BOOLEAN", func(dt arrow.DataType) bool { return dt.ID() == arrow.BOOL }}
 	instants = kind{"TIMESTAMP", columnar.IsTemporal}
+	lists    = kind{"ARRAY", func(dt arrow.DataType) bool { return dt.ID() == arrow.LIST }}
 	lengths  = kind{"INTERVAL", func(dt arrow.DataType) bool { return dt.ID() == arrow.INTERVAL_MONTH_DAY_NANO }}
 )
 
@@ -50,7 +51,7 @@ func testFunctions(t testing.TB) *function.Registry {
 	}
 	two := func(a, b kind) []function.Matcher { return []function.Matcher{a, b} }
 	for _, op := range []string{"+", "-", "*", "%", "//"} {
-		one(op, function.Overload{Args: two(numbers, numbers), Unify: true, Result: same},
+		one(op, function.Overload{Args: two(numbers, numbers), Unify: true, Result: same, Fallible: op == "//"},
 			function.Overload{Args: two(instants, lengths), Result: same},
 			function.Overload{Args: []function.Matcher{numbers}, Result: same})
 	}
@@ -93,6 +94,9 @@ func testFunctions(t testing.TB) *function.Registry {
 		}
 		return nil, fmt.Errorf("%s has no elements", columnar.TypeName(args[0]))
 	}})
+	one("**", function.Overload{Args: two(numbers, numbers), Result: returns(columnar.Float64)})
+	one("array_slice", function.Overload{Args: []function.Matcher{lists, numbers, numbers}, Result: same},
+		function.Overload{Args: []function.Matcher{texts, numbers, numbers}, Result: same})
 	addAggregates(t, r)
 	return r
 }
@@ -118,5 +122,13 @@ func addAggregates(t testing.TB, r *function.Registry) {
 		Overloads: []function.AggregateOverload{{Args: []function.Matcher{numbers, numbers}, Result: returns(columnar.Float64)}}}); err != nil {
 		t.Fatal(err)
 	}
+	listOf := func(args []arrow.DataType) (arrow.DataType, error) { return columnar.ListOf(args[0]), nil }
+	if err := r.AddAggregate(&function.Aggregate{Name: "collect_list", Aliases: []string{"array_agg"}, Overloads: []function.AggregateOverload{
+		{Args: []function.Matcher{anything}, Result: listOf, Ordered: true}, {Args: []function.Matcher{anything, bools}, Result: listOf, Ordered: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	agg("percentile_disc", function.AggregateOverload{Args: []function.Matcher{numbers, numbers}, Result: same},
+		function.AggregateOverload{Args: []function.Matcher{numbers, lists}, Result: listOf})
+	agg("mode", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same})
 	agg("first", function.AggregateOverload{Args: []function.Matcher{anything}, Result: same, Ordered: true})
 }

@@ -28,7 +28,7 @@ type token struct {
 }
 
 // symbols are the operators and marks of more than one character, longest first.
-var symbols = []string{"<=>", "->>", "//", "||", "==", "<>", "!=", "<=", ">=", "::", ":=", "=>", "->", "<<", ">>"}
+var symbols = []string{"<=>", "->>", "//", "**", "||", "==", "<>", "!=", "<=", ">=", "::", ":=", "=>", "->", "<<", ">>"}
 
 const singles = "+-*/%=<>()[]{},;.:&|~^!?@#$"
 

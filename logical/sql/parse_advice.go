@@ -109,11 +109,9 @@ func (p *parser) refuseMatch() bool {
 	return true
 }
 
-// refuseColon explains :x and a[:n], where an operand is due; false if it is neither.
+// refuseColon explains :x, where an operand is due; false if it is something else.
 func (p *parser) refuseColon(t token) bool {
 	switch next := p.ahead(1); {
-	case p.i > 0 && p.tokens[p.i-1].isSymbol("["):
-		p.failSlice()
 	case next.kind == tokenWord && next.span.From == t.span.To:
 		p.failParameter()
 	default:
@@ -126,8 +124,25 @@ func (p *parser) failParameter() {
 	p.failWith("parameters are not supported", "write the value into the text")
 }
 
-func (p *parser) failSlice() {
-	p.failWith("slices a[i:j] are not supported", "use slice(a, start, length)")
+// lambdaHint says what to do without functions of functions.
+const lambdaHint = "SELECT … FROM unnest(a) computes and filters elements, ARRAY(SELECT … FROM unnest(a) AS t(x)) makes an array of them again; list_sum, list_max and so on aggregate"
+
+// refuseLambda explains DuckDB's lambda x: ….
+func (p *parser) refuseLambda() {
+	n := 1
+	for p.ahead(n).kind == tokenWord && p.ahead(n+1).isSymbol(",") {
+		n += 2
+	}
+	if p.ahead(n).kind == tokenWord && p.ahead(n+1).isSymbol(":") {
+		p.failWith("functions of functions, lambda x: …, are not supported", lambdaHint)
+	}
+}
+
+// refuseComprehension explains [x + 1 for x in a].
+func (p *parser) refuseComprehension() {
+	if p.isWord("FOR") {
+		p.failWith("list comprehensions are not supported", lambdaHint)
+	}
 }
 
 // refuseForeignStatement explains statements that are not about tables.

@@ -241,7 +241,9 @@ func (p *parser) arg(inFrom bool) *ast.Arg {
 func (p *parser) argValue() ast.Expr {
 	from, next := p.from(), p.ahead(1)
 	if p.accept("*") {
-		return &ast.Star{Span: p.span(from)}
+		star := &ast.Star{Span: p.span(from)}
+		p.starOptions(star)
+		return star
 	}
 	if p.isWord("TABLE") && (next.kind == tokenWord || next.kind == tokenQuoted || next.kind == tokenString || next.isSymbol("(")) {
 		p.advance()
@@ -252,7 +254,11 @@ func (p *parser) argValue() ast.Expr {
 		a.Span = p.span(from)
 		return a
 	}
-	return p.expr()
+	x := p.expr()
+	if star, ok := x.(*ast.Star); ok {
+		p.starOptions(star)
+	}
+	return x
 }
 
 // partitionKeys reads k, or (k, l): the next comma belongs to the arguments.

@@ -19,6 +19,7 @@ const (
 	bindAdd
 	bindMul
 	bindZone
+	bindPower
 	bindUnary
 )
 
@@ -32,7 +33,7 @@ var infix = map[string]struct {
 	"<=>": {bindCompare, "<=>"},
 	"|":   {bindBitOr, "|"}, "&": {bindBitAnd, "&"}, "<<": {bindShift, "<<"}, ">>": {bindShift, ">>"},
 	"+": {bindAdd, "+"}, "-": {bindAdd, "-"}, "||": {bindAdd, "||"},
-	"*": {bindMul, "*"}, "/": {bindMul, "/"}, "//": {bindMul, "//"}, "%": {bindMul, "%"},
+	"*": {bindMul, "*"}, "/": {bindMul, "/"}, "//": {bindMul, "//"}, "%": {bindMul, "%"}, "**": {bindPower, "**"},
 }
 
 // expr reads an expression.
@@ -109,7 +110,7 @@ func (p *parser) refuseOperator(t token) {
 			p.failWith(`the operator "->" is not supported`, "use json_extract(text, path) for JSON, get_json_object(text, path) for a text")
 			return
 		}
-		p.failWith("lambda functions are not supported", "unnest the array, compute, and aggregate again")
+		p.failWith("functions of functions, x -> …, are not supported", lambdaHint)
 	case "->>":
 		p.failWith(`the operator "->>" is not supported`, "use get_json_object(text, path)")
 	case "!", "~", "@", "#", "$", "?":
@@ -318,13 +319,7 @@ func (p *parser) postfix(from int, x ast.Expr) ast.Expr {
 			}
 			x = &ast.Field{Span: p.span(from), X: x, Name: name}
 		case p.isSymbol("["):
-			p.advance()
-			index := p.expr()
-			if p.isSymbol(":") {
-				p.failSlice()
-			}
-			p.expect("]")
-			x = &ast.Index{Span: p.span(from), X: x, I: index}
+			x = p.element(from, x)
 		case p.isSymbol("::"):
 			p.advance()
 			t := p.typeName()
@@ -335,6 +330,29 @@ func (p *parser) postfix(from int, x ast.Expr) ast.Expr {
 		p.link()
 	}
 	return x
+}
+
+// element reads [index], or [from:to] where either may be left out.
+func (p *parser) element(from int, x ast.Expr) ast.Expr {
+	p.advance()
+	var low, high ast.Expr
+	if !p.isSymbol(":") {
+		low = p.expr()
+	}
+	if low != nil && !p.isSymbol(":") {
+		p.refuseComprehension()
+		p.expect("]")
+		return &ast.Index{Span: p.span(from), X: x, I: low}
+	}
+	p.advance()
+	if !p.isSymbol("]") && !p.isSymbol(":") {
+		high = p.expr()
+	}
+	if p.isSymbol(":") {
+		p.failWith("slices with a step are not supported", "a[i:j], or filter the rows of unnest(a) WITH ORDINALITY")
+	}
+	p.expect("]")
+	return &ast.Slice{Span: p.span(from), X: x, Low: low, High: high}
 }
 
 // primary reads an operand.
@@ -361,10 +379,6 @@ func (p *parser) primary() ast.Expr {
 		case "{":
 			return p.structLiteral()
 		case "*":
-			if p.i > 0 && p.tokens[p.i-1].text == "*" {
-				p.failWith(`the operator "**" is not supported`, "use power(a, b)")
-				break
-			}
 			p.failWith("* is a list of columns, not a value", "it stands alone in SELECT *, or as count(*)")
 		case "?", "$", "@":
 			p.failParameter()
@@ -428,6 +442,7 @@ func (p *parser) array(from int) ast.Expr {
 	if !p.isSymbol("]") {
 		a.Items = p.exprs()
 	}
+	p.refuseComprehension()
 	if !p.accept("]") {
 		p.fail(",", "]")
 	}
@@ -494,6 +509,14 @@ func (p *parser) primaryWord() ast.Expr {
 			p.skip(2)
 			return p.array(t.span.From)
 		}
+		if next.isSymbol("(") && p.atParenQuery(p.i+1) {
+			p.skip(2)
+			q := p.query()
+			p.expect(")")
+			return &ast.ArrayQuery{Span: p.span(t.span.From), Query: q}
+		}
+	case "LAMBDA":
+		p.refuseLambda()
 	case "MAP":
 		if next.isSymbol("{") || next.isSymbol("[") {
 			return p.mapLiteral()

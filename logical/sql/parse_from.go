@@ -34,6 +34,9 @@ func (p *parser) atAsof() bool {
 // joinKind reads [NATURAL | ASOF] [LEFT [OUTER] …] JOIN; nil if there is no join.
 func (p *parser) joinKind() *ast.Join {
 	asof := p.atAsof()
+	if p.isWord("POSITIONAL") && p.nextWord("JOIN") {
+		p.failWith("POSITIONAL JOIN is not supported: the rows of a table have no fixed places", "number both with row_number() OVER (ORDER BY …) and join by that")
+	}
 	if !asof && !p.isWord("NATURAL", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI") {
 		return nil
 	}

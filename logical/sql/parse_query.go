@@ -99,7 +99,7 @@ func (p *parser) setOps(level int) ast.QueryBody {
 // body reads SELECT, VALUES, or a query in parentheses.
 func (p *parser) body() ast.QueryBody {
 	switch t := p.tok(); {
-	case t.isWord("SELECT"):
+	case t.isWord("SELECT"), t.isWord("FROM"):
 		return p.selectBody()
 	case t.isWord("VALUES"):
 		return p.values()
@@ -108,8 +108,6 @@ func (p *parser) body() ast.QueryBody {
 		q := p.query()
 		p.expect(")")
 		return &ast.ParenQuery{Span: p.span(t.span.From), Query: q}
-	case t.isWord("FROM"):
-		p.failWith("a query begins with SELECT", "SELECT * FROM …")
 	case t.isWord("WITH"):
 		p.failWith("WITH stands at the head of a query", "put the query in parentheses, or move WITH to the front")
 	}
@@ -136,9 +134,38 @@ func (p *parser) values() *ast.Values {
 	return v
 }
 
+// selectBody reads SELECT … FROM …, or the other way round, where FROM t alone selects all.
 func (p *parser) selectBody() *ast.Select {
 	s := &ast.Select{}
-	from := p.advance().span.From
+	from := p.from()
+	p.fromClause(s)
+	if p.isWord("SELECT") {
+		p.advance()
+		p.selectList(s)
+	} else {
+		s.Items = []*ast.SelectItem{{Span: p.span(from), X: &ast.Star{Span: p.span(from)}}}
+	}
+	if len(s.From) == 0 {
+		p.fromClause(s)
+	}
+	p.selectClauses(s)
+	s.Span = p.span(from)
+	return s
+}
+
+// fromClause reads FROM and its tables, if they stand here.
+func (p *parser) fromClause(s *ast.Select) {
+	if !p.acceptWords("FROM") {
+		return
+	}
+	s.From = append(s.From, p.tableExpr())
+	for p.accept(",") {
+		s.From = append(s.From, p.tableExpr())
+	}
+}
+
+// selectList reads what follows SELECT.
+func (p *parser) selectList(s *ast.Select) {
 	if p.isWord("DISTINCT") && p.startsSelectItem(1) {
 		p.advance()
 		s.Distinct = ast.Distinct
@@ -156,15 +183,6 @@ func (p *parser) selectBody() *ast.Select {
 	for p.accept(",") {
 		s.Items = append(s.Items, p.selectItem())
 	}
-	if p.acceptWords("FROM") {
-		s.From = append(s.From, p.tableExpr())
-		for p.accept(",") {
-			s.From = append(s.From, p.tableExpr())
-		}
-	}
-	p.selectClauses(s)
-	s.Span = p.span(from)
-	return s
 }
 
 // startsSelectItem tells whether a select item may begin n tokens ahead:

@@ -23,7 +23,7 @@ func (p *parser) statement() ast.Statement {
 		return p.describe()
 	case t.isWord("SHOW"):
 		return p.show()
-	case t.isWord("SELECT", "WITH", "VALUES"), t.isSymbol("("):
+	case t.isWord("SELECT", "FROM", "WITH", "VALUES"), t.isSymbol("("):
 		q := p.query()
 		return &ast.QueryStmt{Span: p.span(t.span.From), Query: q}
 	}
@@ -34,8 +34,6 @@ func (p *parser) statement() ast.Statement {
 func (p *parser) failStatement() {
 	t := p.tok()
 	switch {
-	case t.isWord("FROM"):
-		p.failWith("a query begins with SELECT", "SELECT * FROM …")
 	case t.isWord("UPDATE", "DELETE", "MERGE", "ALTER", "DROP", "TRUNCATE", "USE", "REFRESH", "CACHE"):
 		p.failWith(t.text+" is not a statement here: tables are files that others write",
 			"statements are CREATE STREAM, TABLE, VIEW and SINK, INSERT INTO, SELECT, SET, EXPLAIN, DESCRIBE and SHOW TABLES")
@@ -220,7 +218,7 @@ func (p *parser) insert() ast.Statement {
 	}
 	p.expectWord("INTO")
 	if p.isWord("TABLE", "SINK") && (p.ahead(1).kind == tokenQuoted ||
-		p.ahead(1).kind == tokenWord && !p.nextWord("SELECT", "VALUES", "WITH")) {
+		p.ahead(1).kind == tokenWord && !p.nextWord("SELECT", "FROM", "VALUES", "WITH")) {
 		p.advance()
 	}
 	if t := p.tok(); t.kind == tokenString {
@@ -262,7 +260,7 @@ func (p *parser) explain() ast.Statement {
 	switch t := p.tok(); {
 	case t.isWord("INSERT"):
 		e.Stmt = p.insert()
-	case t.isWord("SELECT", "WITH", "VALUES"), t.isSymbol("("):
+	case t.isWord("SELECT", "FROM", "WITH", "VALUES"), t.isSymbol("("):
 		q := p.query()
 		e.Stmt = &ast.QueryStmt{Span: q.Span, Query: q}
 	default:

@@ -398,10 +398,12 @@ func (p *parser) atBareAlias() bool {
 		return !p.atUnknownTail()
 	case "MATCH_CONDITION": // of other engines, unless names of columns follow it
 		return !next.isSymbol("(") || p.ahead(3).isSymbol(",") || p.ahead(3).isSymbol(")")
+	case "POSITIONAL":
+		return !next.isWord("JOIN")
 	case "FETCH":
 		return !next.isWord("FIRST", "NEXT")
 	case "MINUS":
-		return !next.isWord("SELECT", "ALL", "DISTINCT") && !next.isSymbol("(")
+		return !next.isWord("SELECT", "FROM", "ALL", "DISTINCT") && !next.isSymbol("(")
 	}
 	return true
 }
@@ -412,6 +414,8 @@ func (p *parser) atQuery(i int) bool {
 	switch {
 	case t.isWord("SELECT"):
 		return next.kind != tokenSymbol || !strings.Contains(",).", next.text)
+	case t.isWord("FROM"):
+		return next.kind != tokenSymbol || next.isSymbol("(")
 	case t.isWord("WITH"):
 		return next.kind == tokenWord || next.kind == tokenQuoted
 	case t.isWord("VALUES"):

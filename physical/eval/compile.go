@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -292,14 +291,7 @@ func (c *compiler) addCall(x *expr.Call) (int, error) {
 	if err != nil {
 		return 0, Failed(x, &function.BindError{Err: err})
 	}
-	switch strings.ToLower(x.Func.Name) {
-	case "coalesce", "ifnull", "nvl":
-		n.lazy = firstValid
-	case "if", "iff":
-		if len(args) == 3 {
-			n.lazy = conditional
-		}
-	}
+	n.lazy = lazinessOf(x)
 	key := fmt.Sprintf("call %s %p %s %v", x.Func.Name, o, x.Signature.Result, args)
 	return c.add(key, n), nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 )
 
@@ -21,6 +22,12 @@ type Env struct {
 	// with beside Seed. A stream has none, so that its batches can be computed again.
 	Salt uint64
 
+	// Budget is what results out of proportion to their arguments are reserved from while a
+	// batch is evaluated; nil never refuses.
+	Budget *columnar.Budget
+	// Stop is an error once nobody waits for the results any more; nil never stops.
+	Stop func() error
+
 	row, rows int64 // the number of the batch's first row, and of the row after its last
 }
 
@@ -32,5 +39,5 @@ func (e *Env) Begin(b arrow.RecordBatch) {
 }
 
 func (e *Env) function() function.Env {
-	return function.Env{Mem: e.Mem, Now: e.Now, Location: e.Location, Seed: e.Seed, Row: e.row, Salt: e.Salt}
+	return function.Env{Mem: e.Mem, Now: e.Now, Location: e.Location, Seed: e.Seed, Row: e.row, Salt: e.Salt, Stop: e.Stop}
 }

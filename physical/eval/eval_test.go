@@ -337,6 +337,7 @@ func TestVolatile(t *testing.T) {
 	mem := columnartest.Mem(t)
 	b := columnartest.Batch(t, mem, "a:bigint\n1\n2\n3\n")
 	e := bind(t, b.Schema(), expr.Func("random"))
+	e.(*expr.Call).Place = expr.Place{}
 	p, err := eval.Compile(b.Schema(), e, e)
 	if err != nil {
 		t.Fatal(err)
@@ -378,7 +379,7 @@ func TestVolatilePlaces(t *testing.T) {
 	text := &expr.Source{Text: "random() BETWEEN random() AND 1"}
 	at := func(offset int) expr.Expr {
 		e := bind(t, b.Schema(), expr.Func("random"))
-		expr.SetPlace(e, expr.Place{Source: text, Offset: offset})
+		e.(*expr.Call).Place = expr.Place{Source: text, Offset: offset}
 		return e
 	}
 	values := func(e ...expr.Expr) (all [][]float64) {

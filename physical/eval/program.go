@@ -63,6 +63,10 @@ func (fp *framePool) get(env *Env, b arrow.RecordBatch) *frame {
 		f = &frame{p: fp.p, memo: make([]memo, len(fp.p.nodes)), dict: -1}
 	}
 	f.env, f.call, f.columns, f.rows = env, env.function(), b.Columns(), int(b.NumRows())
+	if f.charge == nil {
+		f.charge = f.reserve
+	}
+	f.call.Charge = f.charge
 	return f
 }
 
@@ -124,6 +128,8 @@ type frame struct {
 	rows    int
 	memo    []memo
 	trash   []columnar.Datum
+	charge  func(bytes int64) error
+	held    int64 // bytes reserved
 
 	// A frame over a dictionary: the column dict is values, and every node counts
 	// for its rows.
@@ -142,6 +148,8 @@ func (f *frame) release() {
 		d.Release()
 	}
 	f.trash = f.trash[:0]
+	f.env.Budget.Return(f.held)
+	f.held = 0
 }
 
 // output is the value of an output node, the caller's.
@@ -247,7 +255,11 @@ func (f *frame) apply(i int, n *node, set *rowSet) (columnar.Datum, error) {
 	} else if n.fails {
 		active = set.bitmap()
 	}
+	held := f.held
 	d, err := f.run(i, n, args, rows, active)
+	if err == nil && f.env.Budget != nil {
+		err = f.reserveResult(d, args, f.held-held)
+	}
 	if err != nil {
 		return columnar.Datum{}, f.failed(n, err)
 	}
@@ -284,7 +296,7 @@ func (f *frame) failed(n *node, err error) error {
 	}
 	var value *kernel.ValueError
 	if n.op == opCast && errors.As(err, &value) {
-		err = fmt.Errorf("%w; use TRY_CAST to get null instead", err)
+		err = fmt.Errorf("%w; %s", err, n.expr.(*expr.Cast).Advice())
 	}
 	return Failed(n.expr, err)
 }

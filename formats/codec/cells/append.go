@@ -392,6 +392,9 @@ func appendParsed[T any](c *Column, out []T, buf []byte, cells []Cell, parse fun
 	}
 }
 
+// shortText is what is copied of a text at once, at most Pad.
+const shortText = 16
+
 func (c *Column) appendText(buf []byte, cells []Cell) {
 	total := 0
 	for _, cell := range cells {
@@ -408,10 +411,10 @@ func (c *Column) appendText(buf []byte, cells []Cell) {
 		switch {
 		case cell&escaped != 0 || n == 0 && cell&quoted == 0:
 			used = c.slowText(data, used, buf, cell, i)
-		case n <= Pad:
+		case n <= shortText:
 			// One copy of a fixed size, into room that is there and will be
 			// overwritten, costs less than a call.
-			*(*[Pad]byte)(data[used:]) = *(*[Pad]byte)(buf[s:])
+			*(*[shortText]byte)(data[used:]) = *(*[shortText]byte)(buf[s:])
 			used += n
 		default:
 			used += copy(data[used:], buf[s:e])

@@ -7,7 +7,7 @@ import (
 )
 
 // Pad is the number of bytes a buffer must have before and after its values.
-const Pad = 16
+const Pad = 32
 
 // MaxOffset is the largest offset a Cell can hold.
 const MaxOffset = math.MaxInt32

@@ -79,7 +79,7 @@ type Unary struct {
 	X  Expr
 }
 
-// Binary is an infix operator: OR AND = <> < <= > >= | & << >> + - || * / // %.
+// Binary is an infix operator: OR AND = <> < <= > >= | & << >> + - || * / // % **.
 type Binary struct {
 	Span
 	Op    string
@@ -204,6 +204,18 @@ type AtTimeZone struct {
 type Index struct {
 	Span
 	X, I Expr
+}
+
+// Slice is X[Low:High].
+type Slice struct {
+	Span
+	X, Low, High Expr // bounds are nil if they are left out
+}
+
+// ArrayQuery is ARRAY(query): the rows of one column.
+type ArrayQuery struct {
+	Span
+	Query *Query
 }
 
 // Field is X.Name where X is not itself a dotted name.
@@ -393,6 +405,8 @@ func (*Cast) expr()         {}
 func (*Extract) expr()      {}
 func (*AtTimeZone) expr()   {}
 func (*Index) expr()        {}
+func (*Slice) expr()        {}
+func (*ArrayQuery) expr()   {}
 func (*Field) expr()        {}
 func (*Star) expr()         {}
 func (*Array) expr()        {}

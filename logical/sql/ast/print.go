@@ -91,6 +91,16 @@ func (n *Extract) print(p *printer)     { p.put("EXTRACT(", n.Part, " FROM ", n.
 func (n *AtTimeZone) print(p *printer)  { p.put(n.X, " AT TIME ZONE ", n.Zone) }
 func (n *Index) print(p *printer)       { p.put(n.X, "[", n.I, "]") }
 
+func (n *ArrayQuery) print(p *printer) { p.put("ARRAY(", n.Query, ")") }
+
+func (n *Slice) print(p *printer) {
+	p.put(n.X, "[")
+	p.opt(n.Low != nil, n.Low)
+	p.put(":")
+	p.opt(n.High != nil, n.High)
+	p.put("]")
+}
+
 func (n *TableArg) print(p *printer) {
 	p.put("TABLE ", n.Table)
 	if len(n.Partition) > 0 {

@@ -148,6 +148,14 @@ func (n *Index) children(visit func(Node)) {
 	visit(n.I)
 }
 
+func (n *Slice) children(visit func(Node)) {
+	visit(n.X)
+	maybe(n.Low, visit)
+	maybe(n.High, visit)
+}
+
+func (n *ArrayQuery) children(visit func(Node)) { visit(n.Query) }
+
 func (n *Map) children(visit func(Node)) {
 	for i := range n.Keys {
 		visit(n.Keys[i])

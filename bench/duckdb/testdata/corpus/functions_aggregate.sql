@@ -371,3 +371,12 @@ SELECT quantile_cont(id, [0.25, 0.5]), quantile_disc(id, [0.5, 1.0]), quantile(i
 SELECT quantile_cont(x, [0.5]) FROM (VALUES (1), (2)) v(x) WHERE x > 5;
 SELECT min(x), max(x), avg(x), mode(x) FROM (VALUES (INTERVAL '3 days'), (INTERVAL '1 day'), (INTERVAL '2 days'), (INTERVAL '1 day')) v(x);
 SELECT list(x) FROM (VALUES (1), (2)) v(x);
+SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY x DESC), percentile_disc(1) WITHIN GROUP (ORDER BY x DESC), percentile_disc(0.35) WITHIN GROUP (ORDER BY x DESC) FROM range(10) AS r(x);
+SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY x DESC), percentile_disc([0.3, 0.5, 0.75]) WITHIN GROUP (ORDER BY x DESC) FROM range(10) AS r(x);
+SELECT weighted_avg(x, w), wavg(x, w) FROM (VALUES (1, 1), (3, 3), (NULL, 5), (7, NULL)) AS v(x, w);
+SELECT k, weighted_avg(id, k) FROM t WHERE k > 0 GROUP BY k;
+SELECT max_by(x, y, 2), max(x, 2), min(x, 2), arg_min(x, y, 5) FROM (VALUES (1, 10), (3, 30), (4, NULL), (2, 20)) AS v(x, y);
+SELECT k, max(id, 2) FILTER (WHERE id < 9), min(id, 3), arg_max(id, id % 37, 2) FROM t GROUP BY k;
+SELECT id, max(id, 2) OVER (PARTITION BY b ORDER BY id ROWS 3 PRECEDING) FROM t;
+-- duckdb: SELECT [{'item': 3, 'count': 2}, {'item': 1, 'count': 1}]
+SELECT value_counts(x) FROM (VALUES (1), (NULL), (3), (3)) AS v(x);

@@ -92,3 +92,4 @@ SELECT arbitrary(1) FROM t;
 SELECT string_split_regex('a1b22c', '[0-9]+'), str_split_regex('a b', ' '), list_pack(1, 2), fmod(7.5e0, 2e0);
 -- duckdb: SELECT json_quote('a"b')::VARCHAR, array_to_json([1, 2])::VARCHAR, row_to_json({'a': 1})::VARCHAR;
 SELECT json_quote('a"b'), array_to_json([1, 2]), row_to_json({'a': 1});
+SELECT json_pretty('{"a":[1,2],"b":{}}');

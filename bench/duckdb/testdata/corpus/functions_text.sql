@@ -337,3 +337,5 @@ SELECT id, upper(s) <= lower(s) FROM t WHERE s <> 'Straße';
 SELECT id, upper(s) > lower(s) FROM t WHERE s <> 'Straße';
 SELECT id, upper(s) >= lower(s) FROM t WHERE s <> 'Straße';
 SELECT id, upper(s) <> lower(s) FROM t WHERE s <> 'Straße';
+-- duckdb: SELECT CAST('1234.5' AS DECIMAL(6,2)), CAST('-12' AS DECIMAL(3,0)), CAST(NULL AS DECIMAL(4,0)), CAST('-7' AS DECIMAL(1,0))
+SELECT to_number('$1,234.5', '$9,999.99'), to_number('-12', '999'), try_to_number('1,23', '9,999'), to_number('7-', '9MI');

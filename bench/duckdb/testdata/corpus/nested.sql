@@ -34,3 +34,9 @@ SELECT id, x FROM n LATERAL VIEW OUTER explode(xs) q AS x;
 -- duckdb: SELECT id, i - 1, x FROM n, UNNEST(xs) WITH ORDINALITY AS q(x, i)
 SELECT id, posexplode(xs) FROM n;
 SELECT id, max(x) OVER (PARTITION BY id) FROM n, UNNEST(xs) AS q(x);
+SELECT [1, 2, 3][0:2], [1, 2, 3][2:], [1, 2, 3][:-2], [1, 2, 3][-2:], [1, 2, 3][3:1], [1, 2, 3][-9:2], [1, 2, 3][2:9], [1, 2, 3][:];
+SELECT [1, 2, 3][NULL:2], [1, 2, 3][2:NULL], 'häuser'[2:3], 'abc'[-2:], 'abc'[0:1], 'abc'[3:1];
+SELECT words[1:2], words[-1:], words[2:][1:1] FROM n;
+SELECT ARRAY(SELECT x FROM (VALUES (3), (NULL), (1)) AS v(x) ORDER BY x DESC NULLS LAST), ARRAY(SELECT 1 WHERE false);
+SELECT k, ARRAY(SELECT x FROM (VALUES (1, 'a'), (1, 'b'), (2, 'c')) AS u(j, x) WHERE u.j = v.k ORDER BY x DESC) FROM (VALUES (1), (2), (3)) AS v(k);
+SELECT k, (SELECT sum(y) FROM unnest(v.a) AS u(y) WHERE y > 1), ARRAY(SELECT y * 2 FROM unnest(v.a) AS u(y) WHERE y > 1) FROM (VALUES (1, [1, 2, 3]), (2, [4]), (3, [1])) AS v(k, a);

@@ -1,0 +1,79 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ReadsForm is the way in which a Reads of this engine is written. Another form, of an
+// older engine or a later one, says nothing about whether the query changed.
+const ReadsForm = 1
+
+// Reads is what a stateful operator takes from below: its state is made of it.
+type Reads struct {
+	Form int `json:"form"` // ReadsForm
+	// Columns say what the operator's columns are computed from.
+	Columns []ReadColumn `json:"columns"`
+	// Rows say which rows there are: conditions, joins, scans, a line each.
+	Rows []string `json:"rows"`
+}
+
+// ReadColumn is a column an operator reads: its name there, and what it is in terms of
+// the sources.
+type ReadColumn struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// compareReads says how what an operator reads changed, "" if it did not, or it cannot be
+// told: checkpoints of earlier engines do not have it. Which columns there are is part of
+// the operator's fingerprint; here those of one name are compared.
+func compareReads(was, is *Reads) string {
+	if was == nil || is == nil || was.Form != is.Form {
+		return ""
+	}
+	for _, w := range was.Columns {
+		i := slices.IndexFunc(is.Columns, func(c ReadColumn) bool { return c.Name == w.Name })
+		if i >= 0 && is.Columns[i].Text != w.Text {
+			return fmt.Sprintf("%s was read as %s and is now read as %s", w.Name, w.Text, is.Columns[i].Text)
+		}
+	}
+	if slices.Equal(was.Rows, is.Rows) {
+		return ""
+	}
+	gone, more := lessLines(was.Rows, is.Rows), lessLines(is.Rows, was.Rows)
+	switch {
+	case gone == "" && more == "":
+		return fmt.Sprintf("its rows were read with [%s] and are now read with [%s]", lineList(was.Rows), lineList(is.Rows))
+	case gone == "":
+		return fmt.Sprintf("its rows were read without [%s] and are now read with it", more)
+	case more == "":
+		return fmt.Sprintf("its rows were read with [%s] and are now read without it", gone)
+	}
+	return fmt.Sprintf("its rows were read with [%s] and are now read with [%s]", gone, more)
+}
+
+// lessLines are the lines of a, without their indentation, that b has not.
+func lessLines(a, b []string) string {
+	left := map[string]int{}
+	for _, line := range b {
+		left[strings.TrimSpace(line)]++
+	}
+	var out []string
+	for _, line := range a {
+		line = strings.TrimSpace(line)
+		if left[line]--; left[line] < 0 {
+			out = append(out, line)
+		}
+	}
+	return lineList(out)
+}
+
+func lineList(lines []string) string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,44 @@
+package eval
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tidemill/tidemill/columnar"
+)
+
+// inProportion is how many bytes a result may be larger than twice its arguments without
+// being counted.
+const inProportion = 1 << 20
+
+// reserve takes bytes from the budget until the batch is done with.
+func (f *frame) reserve(bytes int64) error {
+	if err := f.env.Budget.Reserve("the value", bytes); err != nil {
+		return err
+	}
+	f.held += bytes
+	return nil
+}
+
+// reserveResult takes what a result is out of proportion to its arguments from the budget, as
+// far as the kernel has not, and releases it if that is refused. What has a fixed width is
+// in proportion to the rows.
+func (f *frame) reserveResult(d columnar.Datum, args []columnar.Datum, reserved int64) error {
+	if _, fixed := d.Type().(arrow.FixedWidthDataType); fixed {
+		return nil
+	}
+	more := columnar.DataBytes(d.Array().Data()) - inProportion - reserved
+	if more <= 0 {
+		return nil
+	}
+	for _, a := range args {
+		more -= 2 * columnar.DataBytes(a.Array().Data())
+	}
+	if more <= 0 {
+		return nil
+	}
+	err := f.reserve(more)
+	if err != nil {
+		d.Release()
+	}
+	return err
+}
