@@ -89,7 +89,7 @@ func TestKindsOfMistakes(t *testing.T) {
 		{"a setting that is no number", x.Set("threads", "many"), 2},
 		{"a time zone that is none", x.Set("time_zone", "Mars"), 2},
 		{"options that are none", run(x.Read("in", 7)), 2},
-		{"values that cannot be cast", run(x.Values(schema, []any{"x", "a", 1})), 1},
+		{"values that cannot be cast", run(x.Values(schema, []any{"x", "a", 1})), 2},
 		{"values of a wrong number", run(x.Values(schema, []any{1})), 2},
 		// Types.
 		{"a filter that is a number", run(df.Where(Col("n"))), 2},

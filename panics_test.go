@@ -320,7 +320,7 @@ func TestPanicsOfStreams(t *testing.T) {
 		processor, visible bool
 	}{
 		{place: "function", want: "query q, batch 1: f(n): function f panicked: boom at function"},
-		{place: "Bind", want: "query q, batch 1: f(n): function f panicked: boom at Bind"},
+		{place: "Bind", want: "f(n): function f panicked: boom at Bind"},
 		{place: "Result of a call", want: "select: f: function f panicked: boom at Result of a call"},
 		{place: "New", want: "aggregate product_of panicked: boom at New"},
 		{place: "Fields", want: "aggregate product_of panicked: boom at Fields"},

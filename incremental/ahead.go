@@ -20,7 +20,6 @@ import (
 type begunBatch struct {
 	entry   *checkpoint.OffsetEntry
 	run     *batchRun // nil: it is planned in its turn
-	alone   bool      // nothing of another batch computes meanwhile
 	timings timings
 	err     error // why there is no entry; it is the batch's
 }
@@ -73,23 +72,6 @@ func (x *streamExecution) setOut(ctx context.Context, open stateOpener) time.Dur
 		x.begun = b
 	}
 	return took
-}
-
-// beginAtOnce lets the batch of entry compute while entry is written: nothing of it is staged
-// or saved before. What fails here is met again when the batch is run.
-func (x *streamExecution) beginAtOnce(ctx context.Context, entry *checkpoint.OffsetEntry) {
-	b := &begunBatch{entry: entry, alone: true}
-	start := time.Now()
-	err := guarded(func() (err error) {
-		b.run, err = x.planBatch(ctx, entry, x.exec.openStates)
-		return err
-	})
-	x.exec.timings.early += time.Since(start)
-	if err != nil {
-		return
-	}
-	b.run.reader = newAheadReader(ctx, b.run.reader)
-	x.begun = b
 }
 
 // forgetBegun gives up the batch that was begun, if there is one.

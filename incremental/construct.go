@@ -50,13 +50,7 @@ func (x *streamExecution) find(ctx context.Context, want wanted) (data, batch bo
 		x.exec.timings = x.begun.timings
 		return true, true, x.begun.err
 	}
-	for _, s := range x.sources {
-		s.log.Hold() // until the batch computes
-	}
-	if data, err = x.findOffsets(ctx); err != nil || !data {
-		err = errors.Join(err, x.writeHeld())
-	}
-	if err != nil {
+	if data, err = x.findOffsets(ctx); err != nil {
 		return false, false, err
 	}
 	x.watermarks.passIdle(x.cfg.Clock.Now().UnixMicro())
@@ -126,30 +120,22 @@ func (x *streamExecution) runPlanned(ctx context.Context, data bool) error {
 	} else {
 		var err error
 		if entry, err = x.intent(ctx); err != nil {
-			return x.inBatch(errors.Join(err, x.writeHeld()))
+			return x.inBatch(err)
 		}
-		x.beginAtOnce(ctx, entry)
 	}
-	if err := x.logIntent(entry); err != nil {
-		x.forgetBegun()
+	start := time.Now()
+	if err := x.writeHeld(); err != nil { // before they are named
 		return x.inBatch(err)
 	}
+	if err := x.dir.Offsets().Add(entry.Batch, *entry); err != nil {
+		return x.inBatch(err)
+	}
+	x.exec.timings.walCommit = time.Since(start)
 	// If the process dies here, the next one runs this batch with these values.
 	for i, s := range x.sources {
 		s.log.SetNamed(entry.Sources[i].LastEntry)
 	}
 	return x.inBatch(x.runBatch(ctx, entry, publishRows))
-}
-
-// logIntent is step 1: it makes the sources' entries durable, and then what names them.
-func (x *streamExecution) logIntent(entry *checkpoint.OffsetEntry) error {
-	start := time.Now()
-	err := x.writeHeld()
-	if err == nil {
-		err = x.dir.Offsets().Add(entry.Batch, *entry)
-	}
-	x.exec.timings.walCommit = time.Since(start)
-	return err
 }
 
 // intent is the offsets entry of the next batch: everything that, with the state,

@@ -155,7 +155,7 @@ func (b *batchResult) release() { b.run.release() }
 // I/O are tried again, as long as nothing is visible, up to maxAttempts.
 func (x *streamExecution) attemptBatch(ctx context.Context, entry *checkpoint.OffsetEntry, why purpose) (*batchResult, error) {
 	for attempt := 1; ; attempt++ {
-		x.beside = x.begun != nil && !x.begun.alone
+		x.beside = x.begun != nil
 		b, err := x.tryBatch(ctx, entry, why)
 		if err == nil {
 			return b, nil

@@ -143,6 +143,11 @@ func TestDataFrame(t *testing.T) {
 		"grouping": {df.GroupBy(col("a"), col("c").IsNull().As("none")).Agg(call("sum", col("b")).As("s"), call("count"), call("count", col("c")).Distinct(), call("max", col("b")).Filter(col("ok"))), `
 			Aggregate keys=[t.a, t.c IS NULL AS none] aggs=[sum(t.b) AS s, count(*), count(DISTINCT t.c), max(t.b) FILTER (WHERE t.ok)]
 			  Scan t columns=[a, b, c, ts, ok]`},
+		"groups of intervals": {df.GroupBy(col("a"), col("ts").Sub(col("ts")).As("i")).Agg(call("count").As("n")), `
+Project t.a, i, n
+  Aggregate keys=[t.a, t.ts - t.ts AS i] aggs=[count(*) AS n, first(t.ts - t.ts) AS i]
+    Scan t columns=[a, b, c, ts, ok]
+`},
 		"computing with aggregates": {df.GroupBy(col("a")).Agg(call("sum", col("b")).Div(call("count")).As("mean"), call("sum", col("b")).As("s"), col("a").Add(lit(1)).As("next")), `
 			Project t.a, sum(t.b) / count(*) AS mean, s, CAST(t.a AS BIGINT) + 1 AS next
 			  Aggregate keys=[t.a] aggs=[sum(t.b), count(*), sum(t.b) AS s]
@@ -260,9 +265,13 @@ func TestDataFrame(t *testing.T) {
 		"ignore nulls of sum":          {df.Select(call("sum", col("b")).IgnoreNulls().Over(byC)), "error: select: sum takes no IgnoreNulls"},
 		"distinct rank":                {df.Select(call("rank").Distinct().Over(byC)), "error: select: Distinct and Filter apply to an aggregate, not to rank"},
 		"distinct over a moving frame": {df.Select(call("sum", col("b")).Distinct().Over(byC.Rows(here, here))), "Project sum(DISTINCT t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW)\n  Over sum(DISTINCT t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW)\n    Scan t columns=[a, b, c, ts, ok]"},
-		"frame backwards":              {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Following, lit(1)), here))), "error: select: the frame ends before it begins; ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"},
-		"frame by a fraction":          {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, lit(1.5)), here))), "error: select: ROWS takes a whole number that is not negative, not 1.5"},
-		"frame by a column":            {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, col("a")), here))), "error: select: the offset of a frame is a constant, not a"},
+		"frames that leave rows out": {df.Select(call("sum", col("b")).Over(byC.Rows(here, here).ExcludeTies()).As("s"), call("count").Over(byC.ExcludeCurrentRow()).As("n"), call("max", col("a")).Over(byC.ExcludeGroup()).As("m")), `
+			Project sum(t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW EXCLUDE TIES) AS s, count(*) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) AS n, max(t.a) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP) AS m
+			  Over sum(t.b) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST ROWS BETWEEN CURRENT ROW AND CURRENT ROW EXCLUDE TIES), count(*) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW), max(t.a) OVER (PARTITION BY t.c ORDER BY t.b DESC NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP)
+			    Scan t columns=[a, b, c, ts, ok]`},
+		"frame backwards":     {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Following, lit(1)), here))), "error: select: the frame ends before it begins; ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"},
+		"frame by a fraction": {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, lit(1.5)), here))), "error: select: ROWS takes a whole number that is not negative, not 1.5"},
+		"frame by a column":   {df.Select(call("sum", col("b")).Over(byC.Rows(expr.NewFrameEnd(expr.Preceding, col("a")), here))), "error: select: the offset of a frame is a constant, not a"},
 		"order of nulls": {df.OrderBy(col("a").NullsLast(), col("b").Desc().NullsFirst(), col("c").Desc().NullsLast()), `
 			Sort [t.a NULLS LAST, t.b DESC NULLS FIRST, t.c DESC]
 			  Scan t columns=[a, b, c, ts, ok]`},

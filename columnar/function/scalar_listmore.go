@@ -174,6 +174,9 @@ func listResizeScalar() *Scalar {
 			whole := *c
 			whole.args = c.args[:2] // a null that fills up is an element
 			return whole.lists([]kernel.Lists{l, {Child: fill}}, func(i int, add func(k, j int)) {
+				if !c.active.Get(i) {
+					return
+				}
 				from, to := l.At(i)
 				for n := range int(min(max(size.at(i), 0), maxElements)) {
 					switch {
@@ -189,7 +192,15 @@ func listResizeScalar() *Scalar {
 		}), nil
 	}
 	form := func(args ...Matcher) Overload {
-		return Overload{Args: args, Result: sameAs(0), NullSafe: true, Fallible: true, Bind: bind}
+		result := func(types []arrow.DataType) (arrow.DataType, error) {
+			if len(types) > 2 {
+				if t, ok := columnar.Common(elemOf(types[0]), types[2]); !ok || !arrow.TypeEqual(t, elemOf(types[0])) {
+					return nil, fmt.Errorf("an array of %s is not filled up with %s; cast one of them", columnar.TypeName(elemOf(types[0])), columnar.TypeName(types[2]))
+				}
+			}
+			return types[0], nil
+		}
+		return Overload{Args: args, Result: result, NullSafe: true, Fallible: true, Bind: bind}
 	}
 	return &Scalar{Name: "list_resize", Aliases: []string{"array_resize"}, Doc: "An array of so many elements: cut off, or filled up with nulls or the third argument.", Example: "list_resize(array(1, 2), 3, 0) = [1,2,0]", Overloads: []Overload{
 		form(listType, bigint), form(listType, bigint, anyType),

@@ -235,8 +235,10 @@ func refCompare(a, b any) int {
 		return cmp.Compare((int64(x.Months)*30+int64(x.Days))*day+x.Nanoseconds, (int64(y.Months)*30+int64(y.Days))*day+y.Nanoseconds)
 	case []any:
 		return slices.CompareFunc(x, b.([]any), refCompare)
-	case [][2]any:
-		return slices.CompareFunc(x, b.([][2]any), func(p, q [2]any) int { return slices.CompareFunc(p[:], q[:], refCompare) })
+	case [][2]any: // entries have no order
+		entry := func(p, q [2]any) int { return slices.CompareFunc(p[:], q[:], refCompare) }
+		sorted := func(m [][2]any) [][2]any { return slices.SortedFunc(slices.Values(m), entry) }
+		return slices.CompareFunc(sorted(x), sorted(b.([][2]any)), entry)
 	}
 	panic(fmt.Sprintf("%T", a))
 }

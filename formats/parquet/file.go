@@ -87,11 +87,12 @@ func (f *File) FirstRow(ctx context.Context, mem memory.Allocator, columns []int
 	if err != nil {
 		return nil, err
 	}
+	defer r.Close()
 	b, err := r.Next(ctx)
 	if errors.Is(err, io.EOF) {
-		err = nil
+		return nil, nil
 	}
-	return b, errors.Join(err, r.Close())
+	return b, err
 }
 
 // Close closes the file.

@@ -15,6 +15,7 @@ type RowWindow struct {
 	framed           bool
 	unit             FrameUnit
 	low, high        FrameEnd
+	exclude          Exclusion
 }
 
 // PartitionBy is the window of the rows that are equal in terms; of all rows if there are
@@ -34,6 +35,12 @@ func (w RowWindow) frame(unit FrameUnit, low, high FrameEnd) RowWindow {
 	w.framed, w.unit, w.low, w.high = true, unit, low, high
 	return w
 }
+
+// ExcludeCurrentRow, ExcludeGroup and ExcludeTies leave out of the frame the row itself, the row
+// with its peers, which are equal in order, or its peers alone.
+func (w RowWindow) ExcludeCurrentRow() RowWindow { w.exclude = ExcludeCurrentRow; return w }
+func (w RowWindow) ExcludeGroup() RowWindow      { w.exclude = ExcludeGroup; return w }
+func (w RowWindow) ExcludeTies() RowWindow       { w.exclude = ExcludeTies; return w }
 
 // FrameEnd is one end of a frame.
 type FrameEnd struct {
@@ -113,9 +120,10 @@ func (r *Resolver) window(o *Over, w *RowWindow) error {
 	}
 	if !w.framed {
 		o.Frame = o.UsualFrame()
+		o.Frame.Exclude = w.exclude
 		return nil
 	}
-	if err := o.SetFrame(Frame{Unit: w.unit, Low: Bound{Kind: w.low.kind}, High: Bound{Kind: w.high.kind}}); err != nil {
+	if err := o.SetFrame(Frame{Unit: w.unit, Low: Bound{Kind: w.low.kind}, High: Bound{Kind: w.high.kind}, Exclude: w.exclude}); err != nil {
 		return err
 	}
 	return r.frameOffsets(o, w)

@@ -396,10 +396,12 @@ func findName(columns []column, name string) int {
 func (b *binder) values(v *ast.Values) (*relation, error) {
 	e := &env{b: b, clause: "VALUES"}
 	rows := make([][]expr.Expr, len(v.Rows))
-	for i, row := range v.Rows {
+	for _, row := range v.Rows {
 		if len(row.Items) != len(v.Rows[0].Items) {
 			return nil, b.errorf(row, "this row has %s, the first has %d", count(len(row.Items), "value"), len(v.Rows[0].Items))
 		}
+	}
+	for i, row := range v.Rows {
 		for _, item := range row.Items {
 			x, err := e.bind(item)
 			if err != nil {

@@ -30,7 +30,7 @@ func TestSyntaxHasItsFunctions(t *testing.T) {
 		"SELECT extract(year FROM ts), date_trunc('day', ts), timestampdiff(DAY, ts, ts), position('a' IN c), substring(c FROM 2 FOR 3), substring(c FOR 2), trim(BOTH 'x' FROM c), trim(LEADING FROM c), overlay(c PLACING 'x' FROM 2) FROM t",
 		"SELECT ts - INTERVAL '1 day', ts + '1 hour', ts - ts, INTERVAL '1 day' * 2, year('2024-01-01'), ts::DATE + INTERVAL 1 DAY FROM t",
 		"SELECT l[0], m['k'], [1, 2.5], ARRAY[], MAP {'a': 1}, MAP {}, struct(l, 1 AS x).x, s.g.h, {'a': {'b': 1}}.a.b FROM nested",
-		"SELECT a ** 2, c[1:2], [a][1:], ARRAY(FROM range(3)), array_agg(a) RESPECT NULLS FROM t",
+		"SELECT a ** 2, c[1:2], [a][1:], ARRAY(FROM range(3)) FROM t", "SELECT array_agg(a) RESPECT NULLS, max(a, 2), max_by(a, b, 2), approx_top_k(c) FROM t", "SELECT to_number(c, '999'), list_aggregate([a], 'sum'), string(a) FROM t",
 		"SELECT coalesce(a, b, 0), if(ok, 1, 2.5), nullif(a, 1), CASE a WHEN 1 THEN 'x' END, current_timestamp, current_date, now(), random() FROM t",
 		"SELECT ts AT TIME ZONE 'Europe/Berlin' FROM t",
 		"SELECT count(*), count(a), count(DISTINCT c), sum(a), sum(d), avg(a), min(c), max(ts), first(a), last(a IGNORE NULLS), any_value(a) FROM t",
