@@ -759,14 +759,12 @@ func TestPlan(t *testing.T) {
 		{"reads a column more", reads(func(r *Reads) { r.Columns = append(r.Columns, ReadColumn{"x", "y"}) }), ""},
 		{"column", reads(func(r *Reads) { r.Columns[0].Text = "upper(bids.channel)" }),
 			"operator agg(window_start): channel was read as bids.channel and is now read as upper(bids.channel)"},
-		{"condition", reads(func(r *Reads) { r.Rows[0] = "Filter bids.price > 1" }),
-			"its rows were read with [Filter bids.price > 0] and are now read with [Filter bids.price > 1]"},
-		{"condition gone", reads(func(r *Reads) { r.Rows = r.Rows[1:] }),
-			"its rows were read with [Filter bids.price > 0] and are now read without it"},
-		{"condition new", reads(func(r *Reads) { r.Rows = append(r.Rows, "  Limit 3") }),
+		{"filter", reads(func(r *Reads) { r.Rows[0] = "Filter bids.price > 1" }), ""},
+		{"filter gone", reads(func(r *Reads) { r.Rows = r.Rows[1:] }), ""},
+		{"limit below", reads(func(r *Reads) { r.Rows = append(r.Rows, "  Limit 3") }),
 			"its rows were read without [Limit 3] and are now read with it"},
-		{"order of rows", reads(func(r *Reads) { slices.Reverse(r.Rows) }),
-			"with [Filter bids.price > 0; StreamScan bids] and are now read with [StreamScan bids; Filter bids.price > 0]"},
+		{"limit and filter below", reads(func(r *Reads) { r.Rows = []string{"Limit 3", "  StreamScan bids"} }),
+			"its rows were read with [Filter bids.price > 0] and are now read with [Limit 3]"},
 		{"source path", change(func(p *Plan) { p.Sources[0].Identity = "elsewhere" }),
 			`source bids: it was "landing/bids" and is now "elsewhere"`},
 		{"source kind", change(func(p *Plan) { p.Sources[0].Kind = "rate" }), "it was filesystem and is now rate"},
@@ -863,6 +861,28 @@ func TestPlanWithoutReads(t *testing.T) {
 	edited.Operators[0].Reads.Rows = nil
 	if err := d.CheckPlan(edited); !errors.Is(err, ErrIncompatible) {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestPlanNotes tells other filters, which are allowed, and nothing else.
+func TestPlanNotes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ rows, want string }{
+		{"Filter bids.price > 0\nStreamScan bids", ""},
+		{"StreamScan bids", "[Filter bids.price > 0] and are now read without it"},
+		{"Filter bids.price > 0\nFilter bids.price < 9\nStreamScan bids", "without [Filter bids.price < 9] and are now read with it"},
+		{"Filter bids.price > 1\nStreamScan bids", "with [Filter bids.price > 0] and are now read with [Filter bids.price > 1]"},
+		{"Limit 3", ""}, // refused
+	} {
+		now := testPlan()
+		now.Operators[0].Reads.Rows = strings.Split(tt.rows, "\n")
+		notes := strings.Join(testPlan().Notes(now), "\n")
+		if !strings.Contains(notes, tt.want) || (tt.want == "") != (notes == "") {
+			t.Errorf("%q: %q, want %q", tt.rows, notes, tt.want)
+		}
+		if old := testPlan().withoutReads(); len(old.Notes(now)) > 0 {
+			t.Errorf("of an old checkpoint %q is told", old.Notes(now))
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ type Finding struct {
 	Part    string // operator, source, setting
 	Name    string
 	Verdict Verdict
-	Text    string // for Refused: what changed, and how
+	Text    string // what changed, and how; of a Kept part what goes on with the state of before
 }
 
 // Compare says what a query with the plan now keeps of a checkpoint made with the
@@ -144,6 +144,9 @@ func (p Plan) Compare(now Plan) []Finding {
 	}
 	for _, was := range p.Operators {
 		add("operator", was.Name, compareOperator(was, now.Operators))
+		if f := &found[len(found)-1]; f.Verdict == Kept {
+			f.Text = otherFilters(was, now.Operators)
+		}
 	}
 	for _, is := range now.Operators {
 		if !slices.ContainsFunc(p.Operators, func(o Operator) bool { return o.Name == is.Name }) {
@@ -314,6 +317,17 @@ func (p Plan) Check(dir string, now Plan) error {
 		return nil
 	}
 	return &IncompatibleError{Path: dir, Batch: NoBatch, Reasons: refused, Query: true}
+}
+
+// Notes are the changes that Compare lets pass and the user is to know of, a line each.
+func (p Plan) Notes(now Plan) []string {
+	var notes []string
+	for _, f := range p.Compare(now) {
+		if f.Verdict == Kept && f.Text != "" {
+			notes = append(notes, f.Text)
+		}
+	}
+	return notes
 }
 
 func samePlan(a, b Plan) bool {

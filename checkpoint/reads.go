@@ -26,9 +26,10 @@ type ReadColumn struct {
 	Text string `json:"text"`
 }
 
-// compareReads says how what an operator reads changed, "" if it did not, or it cannot be
-// told: checkpoints of earlier engines do not have it. Which columns there are is part of
-// the operator's fingerprint; here those of one name are compared.
+// compareReads says how what an operator reads changed, "" if it did not, or only in its
+// filters, or it cannot be told: checkpoints of earlier engines do not have it. Which
+// columns there are is part of the operator's fingerprint; here those of one name are
+// compared.
 func compareReads(was, is *Reads) string {
 	if was == nil || is == nil || was.Form != is.Form {
 		return ""
@@ -39,13 +40,37 @@ func compareReads(was, is *Reads) string {
 			return fmt.Sprintf("%s was read as %s and is now read as %s", w.Name, w.Text, is.Columns[i].Text)
 		}
 	}
-	if slices.Equal(was.Rows, is.Rows) {
+	if slices.Equal(was.unfiltered(), is.unfiltered()) {
 		return ""
 	}
-	gone, more := lessLines(was.Rows, is.Rows), lessLines(is.Rows, was.Rows)
+	return compareRows(was.Rows, is.Rows)
+}
+
+// otherFilters says that an operator goes on with its state though it reads other rows,
+// which is allowed as it is in Spark: its state holds what the filters of before let pass.
+func otherFilters(was Operator, all []Operator) string {
+	i := slices.IndexFunc(all, func(o Operator) bool { return o.Name == was.Name })
+	if i < 0 || was.Reads == nil || all[i].Reads == nil || was.Reads.Form != all[i].Reads.Form || slices.Equal(was.Reads.Rows, all[i].Reads.Rows) {
+		return ""
+	}
+	return fmt.Sprintf("operator %s: %s; what it keeps of the batches before stays as it is", was.Name, compareRows(was.Reads.Rows, all[i].Reads.Rows))
+}
+
+// FilterLine is how a line of Rows begins that is a condition.
+const FilterLine = "Filter "
+
+// unfiltered are the rows without the conditions they meet.
+func (r *Reads) unfiltered() []string {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(line string) bool {
+		return strings.HasPrefix(strings.TrimSpace(line), FilterLine)
+	})
+}
+
+func compareRows(was, is []string) string {
+	gone, more := lessLines(was, is), lessLines(is, was)
 	switch {
 	case gone == "" && more == "":
-		return fmt.Sprintf("its rows were read with [%s] and are now read with [%s]", lineList(was.Rows), lineList(is.Rows))
+		return fmt.Sprintf("its rows were read with [%s] and are now read with [%s]", lineList(was), lineList(is))
 	case gone == "":
 		return fmt.Sprintf("its rows were read without [%s] and are now read with it", more)
 	case more == "":

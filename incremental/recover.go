@@ -38,12 +38,18 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 		return err
 	}
 	x.exec.keepIn(x.dir)
+	was, _ := x.dir.Plan() // one that cannot be read is CheckPlan's matter
 	if err := x.dir.CheckPlan(x.exec.plan); err != nil {
 		return err
 	}
 	committed, err := x.dir.Commits().IDs()
 	if err != nil {
 		return err
+	}
+	if len(committed) > 0 {
+		for _, note := range was.Notes(x.exec.plan) {
+			cfg.Listener.warn(note)
+		}
 	}
 	output := Output{QueryID: x.dir.Metadata().ID}
 	if n := len(committed); n > 0 {

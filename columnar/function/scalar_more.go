@@ -2,6 +2,7 @@ package function
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,7 @@ import (
 func mapContainsValueScalar() *Scalar {
 	mapOnly := matcher{"MAP", func(a arrow.DataType) (arrow.DataType, int, bool) { return a, 0, a.ID() == arrow.MAP }}
 	return &Scalar{Name: "map_contains_value", Doc: "Whether a map has a value under some key.", Example: "map_contains_value(map('a', 1), 1) = true", Overloads: []Overload{{
-		Args: []Matcher{mapOnly, anyType}, Result: always(columnar.Boolean), Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+		Args: []Matcher{mapOnly, anyType}, Result: isMapValue, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
 				value, err := c.argAs(1, args[0].(*arrow.MapType).ItemType())
 				if err != nil {
@@ -37,6 +38,15 @@ func mapContainsValueScalar() *Scalar {
 			}), nil
 		},
 	}}}
+}
+
+// isMapValue is BOOLEAN, if the second argument has the type of the values of the first.
+func isMapValue(args []arrow.DataType) (arrow.DataType, error) {
+	values := args[0].(*arrow.MapType).ItemType()
+	if t, ok := columnar.Common(values, args[1]); !ok || !arrow.TypeEqual(t, values) {
+		return nil, fmt.Errorf("the values are %s, not %s; cast the value", columnar.TypeName(values), columnar.TypeName(args[1]))
+	}
+	return columnar.Boolean, nil
 }
 
 // prettyJSONScalar writes JSON over several lines.

@@ -163,7 +163,7 @@ func (sc *scan) matchNames(l *layout, header []string) error {
 		_, n := columnar.Lookup(sc.columns.Schema, header[f])
 		return n > 0 // another spelling of a column, which an exact match won
 	})
-	if len(unknown) > 0 && sc.columns.Checked() {
+	if len(unknown) > 0 && sc.columns.Checked() && (sc.columns.Evolution == codec.EvolveAdd || sc.columns.ByName) {
 		return sc.columns.Unknown(sc.file.Path, 1, l.names[unknown[0]])
 	}
 	return nil

@@ -75,7 +75,7 @@ func (s rows) lines() []string {
 	slices.Sort(s.conditions)
 	var out []string
 	for _, c := range slices.Compact(s.conditions) {
-		out = append(out, short("Filter "+c, longestLine))
+		out = append(out, short(checkpoint.FilterLine+c, longestLine))
 	}
 	return append(out, s.from...)
 }

@@ -390,9 +390,9 @@ func (c *sweepCall) folded() {
 }
 
 // lazily says whether an error of binding a constant is the one of row i, or one that a
-// null beside it hides from the rows.
+// null or an error of another argument hides from the rows.
 func (c *sweepCall) lazily(got string, i int) bool {
-	return alike(got, c.want[i]) || slices.Contains(c.rows[i], nil)
+	return alike(got, c.want[i]) || isError(c.want[i]) || slices.Contains(c.rows[i], nil)
 }
 
 // alike says whether results are the same, and errors, where one may name the values that
