@@ -82,8 +82,12 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 }
 
 // writeOut gives a file its new content at once: that which a link leads to, not the link.
-// A device or a pipe is written to, since a file in its place would be none.
+// A device, a pipe or what this process has open is written to, since a file in its place
+// would be none.
 func writeOut(out string, encode func(io.Writer) error) error {
+	if f := openAlready(out); f != nil {
+		return encode(f)
+	}
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(out, os.O_WRONLY, 0)
 		if err != nil {
@@ -95,6 +99,17 @@ func writeOut(out string, encode func(io.Writer) error) error {
 		out = target
 	}
 	return vfs.WriteAtomicFunc(vfs.OS(), out, encode)
+}
+
+// openAlready is the file of this process that a name such as /dev/stdout means.
+func openAlready(out string) *os.File {
+	switch out {
+	case "/dev/stdout", "/dev/fd/1":
+		return os.Stdout
+	case "/dev/stderr", "/dev/fd/2":
+		return os.Stderr
+	}
+	return nil
 }
 
 // checkNames finds before a query runs that a format cannot hold its columns.
@@ -119,6 +134,11 @@ func checkOut(out string) error {
 	}
 	if info, err := os.Stat(out); err == nil && info.IsDir() {
 		return usagef("--out %s is a directory; name a file", out)
+	}
+	if _, err := os.Lstat(out); err == nil {
+		if _, err := os.Stat(out); err != nil {
+			return usagef("--out %s is a link that leads nowhere: %w", out, err)
+		}
 	}
 	if _, err := os.Stat(filepath.Dir(out)); err != nil {
 		return usagef("--out %s: %w", out, err)
