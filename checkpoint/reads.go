@@ -31,7 +31,7 @@ type ReadColumn struct {
 // columns there are is part of the operator's fingerprint; here those of one name are
 // compared.
 func compareReads(was, is *Reads) string {
-	if was == nil || is == nil || was.Form != is.Form {
+	if !was.comparable(is) {
 		return ""
 	}
 	for _, w := range was.Columns {
@@ -50,10 +50,15 @@ func compareReads(was, is *Reads) string {
 // which is allowed as it is in Spark: its state holds what the filters of before let pass.
 func otherFilters(was Operator, all []Operator) string {
 	i := slices.IndexFunc(all, func(o Operator) bool { return o.Name == was.Name })
-	if i < 0 || was.Reads == nil || all[i].Reads == nil || was.Reads.Form != all[i].Reads.Form || slices.Equal(was.Reads.Rows, all[i].Reads.Rows) {
+	if i < 0 || !was.Reads.comparable(all[i].Reads) || slices.Equal(was.Reads.Rows, all[i].Reads.Rows) {
 		return ""
 	}
 	return fmt.Sprintf("operator %s: %s; what it keeps of the batches before stays as it is", was.Name, compareRows(was.Reads.Rows, all[i].Reads.Rows))
+}
+
+// comparable says whether both are told, in the same form.
+func (r *Reads) comparable(other *Reads) bool {
+	return r != nil && other != nil && r.Form == other.Form
 }
 
 // FilterLine is how a line of Rows begins that is a condition.

@@ -1,13 +1,13 @@
 package function
 
-// inProportion is how many bytes a call may make beside what it is given before they are
+// InProportion is how many bytes a call may make beside what it is given before they are
 // counted.
-const inProportion = 1 << 20
+const InProportion = 1 << 20
 
 // room reserves what a call has made, n bytes so far, or is about to have made, as far as it
 // is out of proportion to its arguments. A refusal is the call's error.
 func (c *call) room(n int64) error {
-	more := n - inProportion - c.charged
+	more := n - InProportion - c.charged
 	if c.env.Charge == nil || more <= 0 {
 		return nil
 	}

@@ -13,6 +13,11 @@ func Filter(mem memory.Allocator, a arrow.Array, rows []int32) arrow.Array {
 	if from, ok := gapless(rows); ok {
 		return array.NewSlice(a, int64(from), int64(from+len(rows)))
 	}
+	return part(mem, a, rows)
+}
+
+// part is a copy of the rows of a that a selection vector names, without gaps too.
+func part(mem memory.Allocator, a arrow.Array, rows []int32) arrow.Array {
 	out, err := take(mem, a, rows, false)
 	if err != nil {
 		panic("bug: a part of a column is larger than the column: " + err.Error())

@@ -56,7 +56,7 @@ func sameKey(keys arrow.Array, from, to int) int {
 // KeepEntries is the entries of the maps that are valid, and where each map begins and ends
 // among them: Arrow allows no null key even in an entry that no map has. The caller releases
 // both.
-func KeepEntries(mem memory.Allocator, entries arrow.Array, ends []int32, valid func(i int) bool) (kept arrow.Array, offsets *memory.Buffer, err error) {
+func KeepEntries(mem memory.Allocator, entries arrow.Array, ends []int32, valid func(i int) bool) (kept arrow.Array, offsets *memory.Buffer) {
 	offsets, out := Make[int32](mem, len(ends))
 	out[0] = 0
 	var rows []int32
@@ -66,11 +66,7 @@ func KeepEntries(mem memory.Allocator, entries arrow.Array, ends []int32, valid 
 		}
 		out[i+1] = int32(len(rows))
 	}
-	if kept, err = Take(mem, entries, rows); err != nil {
-		offsets.Release()
-		return nil, nil, err
-	}
-	return kept, offsets, nil
+	return part(mem, entries, rows), offsets
 }
 
 // castMaps makes maps of type to of those of a, whose entries were cast: a map whose keys
@@ -104,10 +100,6 @@ func castMaps(mem memory.Allocator, a arrow.Array, to *arrow.MapType, o CastOpti
 	}
 	defer entries.Release()
 	defer offsets.Release()
-	kept, keptEnds, err := KeepEntries(mem, entries, ends, func(i int) bool { return valid == nil || bitAt(valid.Bytes(), i) })
-	if err != nil {
-		release(valid)
-		return nil, err
-	}
+	kept, keptEnds := KeepEntries(mem, entries, ends, func(i int) bool { return valid == nil || bitAt(valid.Bytes(), i) })
 	return WrapList(to, a.Len(), nulls, valid, keptEnds, kept), nil
 }

@@ -61,10 +61,7 @@ func (n *node) finishMap() arrow.ArrayData {
 	offsets := f.offsets()
 	if f.loose {
 		ends := arrow.Int32Traits.CastFromBytes(offsets.Bytes())
-		kept, keptEnds, err := kernel.KeepEntries(f.mem, entries, ends, func(i int) bool { return f.valid[i] })
-		if err != nil {
-			panic("bug: a part of a column is larger than it: " + err.Error())
-		}
+		kept, keptEnds := kernel.KeepEntries(f.mem, entries, ends, func(i int) bool { return f.valid[i] })
 		entries.Release()
 		offsets.Release()
 		entries, offsets = kept, keptEnds

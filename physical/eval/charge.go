@@ -4,11 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/function"
 )
-
-// inProportion is how many bytes a result may be larger than twice its arguments without
-// being counted.
-const inProportion = 1 << 20
 
 // reserve takes bytes from the budget until the batch is done with.
 func (f *frame) reserve(bytes int64) error {
@@ -19,14 +16,14 @@ func (f *frame) reserve(bytes int64) error {
 	return nil
 }
 
-// reserveResult takes what a result is out of proportion to its arguments from the budget, as
-// far as the kernel has not, and releases it if that is refused. What has a fixed width is
+// reserveResult takes what a result is out of proportion to its arguments (twice their bytes
+// and function.InProportion) from the budget, as far as the kernel has not, and releases it if that is refused. What has a fixed width is
 // in proportion to the rows.
 func (f *frame) reserveResult(d columnar.Datum, args []columnar.Datum, reserved int64) error {
 	if _, fixed := d.Type().(arrow.FixedWidthDataType); fixed {
 		return nil
 	}
-	more := columnar.DataBytes(d.Array().Data()) - inProportion - reserved
+	more := columnar.DataBytes(d.Array().Data()) - function.InProportion - reserved
 	if more <= 0 {
 		return nil
 	}
