@@ -34,7 +34,11 @@ BUCKET = r"time_bucket\(INTERVAL '10 seconds', ts\)"
 WORDS = {
     "polars": [(BUCKET, "ts10"), (r"\(SELECT range AS k, range % 7 AS g FROM range\(1000\)\)", "small")],
     "datafusion": [(BUCKET, "date_bin(INTERVAL '10 seconds', CAST(ts AS TIMESTAMP))"), (r"SELECT range AS k, range % 7 AS g FROM range\(1000\)", "SELECT value AS k, value % 7 AS g FROM range(0, 1000)")],
-    "spark": [(BUCKET, "window(ts, '10 seconds')"), (r"SELECT range AS k, range % 7", "SELECT id AS k, id % 7")],
+    "spark": [
+        (BUCKET, "window(ts, '10 seconds')"),
+        (r"SELECT range AS k, range % 7", "SELECT id AS k, id % 7"),
+        (r"SELECT id6, v3 FROM t QUALIFY (.*) <= 2", r"SELECT id6, v3 FROM (SELECT id6, v3, \1 AS place FROM t) WHERE place <= 2"),
+    ],
 }
 
 
