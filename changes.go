@@ -81,13 +81,13 @@ func (sc *Script) changesOf(ctx context.Context, in *insert) (*Changes, error) {
 	if err != nil {
 		return c, c.refuse(err)
 	}
-	now, err := incremental.Describe(cfg)
-	if err != nil {
-		return nil, err
-	}
 	was, err := c.read(sc.s.opts.fs)
 	if err != nil {
 		return c, c.refuse(err)
+	}
+	now, err := incremental.Describe(cfg, was)
+	if err != nil {
+		return nil, err
 	}
 	c.compare(was, now)
 	c.free(in, j, plan)

@@ -60,7 +60,7 @@ func (sc *Script) logged(ctx context.Context, in *insert) (*logged, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := incremental.Describe(cfg)
+	now, err := incremental.Describe(cfg, l.plan)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,7 @@ func are(n int64, what string) string {
 // error. It warns when it is closed.
 type resultReader struct {
 	r         columnar.Reader
+	budget    *columnar.Budget // of the query
 	malformed *malformed
 	warn      func(string)
 	once      sync.Once

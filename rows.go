@@ -1,6 +1,7 @@
 package tidemill
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/physical"
 )
 
 // Rows is a whole result in memory. Release it once. A nil Rows has none.
@@ -21,6 +23,22 @@ type Rows struct {
 // NewRows takes over batches of a schema: Release releases them.
 func NewRows(schema *arrow.Schema, batches []arrow.RecordBatch) *Rows {
 	return &Rows{schema: schema, batches: batches}
+}
+
+// collect adds the batches of in, whose query has this budget: what it gives is held as what it
+// works with.
+func (r *Rows) collect(ctx context.Context, in columnar.Reader, budget *columnar.Budget) error {
+	for b, err := range columnar.All(ctx, in) {
+		if err != nil {
+			return err
+		}
+		if err := budget.Reserve("the whole result", physical.BatchBytes(b)); err != nil {
+			return err
+		}
+		b.Retain()
+		r.batches = append(r.batches, b)
+	}
+	return nil
 }
 
 // Schema is the columns.

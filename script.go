@@ -16,6 +16,7 @@ import (
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/incremental"
+	"github.com/tidemill/tidemill/internal/vfs"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/sql"
@@ -93,6 +94,9 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 	if err := sc.checkOutputs(); err != nil {
 		return nil, err
 	}
+	if err := sc.checkCycles(ctx); err != nil {
+		return nil, err
+	}
 	for _, in := range sc.inserts {
 		if len(in.after) > 0 {
 			continue // its stream's files may not be there yet
@@ -108,18 +112,23 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 // checkpoint.
 func (sc *Script) checkOutputs() error {
 	outputs, checkpoints := map[string]string{}, map[string]string{}
+	resolved := func(p string) string { return vfs.Resolve(sc.s.opts.fs, connector.CleanPath(p)) }
 	for _, in := range sc.inserts {
-		if in.path != "" {
-			key := path.Clean(in.path)
+		written := in.outputs
+		if written == nil && in.path != "" { // a connector of the user's
+			written = []string{in.path}
+		}
+		for _, out := range written {
+			key := resolved(out)
 			if other, ok := outputs[key]; ok {
-				return logical.Usagef("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, key)
+				return logical.Usagef("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, path.Clean(out))
 			}
 			outputs[key] = in.sink.Name
 		}
 		if in.checkpoint != "" {
-			key := path.Clean(in.checkpoint)
+			key := resolved(in.checkpoint)
 			if other, ok := checkpoints[key]; ok {
-				return logical.Usagef("%s: the INSERTs into %s and %s have one checkpoint, %s; give each its own", sc.file, other, in.sink.Name, key)
+				return logical.Usagef("%s: the INSERTs into %s and %s have one checkpoint, %s; give each its own", sc.file, other, in.sink.Name, path.Clean(in.checkpoint))
 			}
 			checkpoints[key] = in.sink.Name
 		}

@@ -288,24 +288,30 @@ func (s *Session) ReadStreamFrom(connectorName string, options map[string]string
 // Collect runs a DataFrame over what is there now and returns all rows. Streams are
 // read as the tables they are at this moment.
 func (s *Session) Collect(ctx context.Context, df *logical.DataFrame) (*Rows, error) {
-	r, err := s.Query(ctx, df)
+	r, err := s.query(ctx, df)
 	if err != nil {
 		return nil, err
 	}
-	batches, err := columnar.Drain(ctx, r)
-	if err = columnar.JoinErrors(err, r.Close()); err != nil {
-		for _, b := range batches {
-			b.Release()
-		}
+	rows := &Rows{schema: r.Schema()}
+	if err = columnar.JoinErrors(rows.collect(ctx, r, r.budget), r.Close()); err != nil {
+		rows.Release()
 		return nil, err
 	}
-	return &Rows{schema: r.Schema(), batches: batches}, nil
+	return rows, nil
 }
 
 // Query runs a DataFrame over what is there now and returns its rows as they come. The
 // caller closes the Reader.
 func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Reader, error) {
-	return acting(ctx, s, func() (columnar.Reader, error) {
+	r, err := s.query(ctx, df)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (s *Session) query(ctx context.Context, df *logical.DataFrame) (*resultReader, error) {
+	return acting(ctx, s, func() (*resultReader, error) {
 		p, _, err := s.physicalPlan(ctx, df)
 		if err != nil {
 			return nil, err
@@ -316,7 +322,7 @@ func (s *Session) Query(ctx context.Context, df *logical.DataFrame) (columnar.Re
 		if err != nil {
 			return nil, err
 		}
-		return &resultReader{r: r, malformed: m, warn: s.opts.Warn}, nil
+		return &resultReader{r: r, budget: ec.Budget, malformed: m, warn: s.opts.Warn}, nil
 	})
 }
 

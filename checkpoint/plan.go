@@ -99,6 +99,12 @@ func (p Plan) withoutReads() Plan {
 	return p
 }
 
+// IsFormer says whether the plan is of an engine that wrote what operators read in the
+// form FormerReads, or not at all.
+func (p Plan) IsFormer() bool {
+	return slices.ContainsFunc(p.Operators, func(o Operator) bool { return o.Reads == nil || o.Reads.Form == FormerReads })
+}
+
 // Fingerprint stands for everything that Compare looks at.
 func (p Plan) Fingerprint() string {
 	p.Checksum = ""

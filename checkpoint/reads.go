@@ -6,13 +6,17 @@ import (
 	"strings"
 )
 
-// ReadsForm is the way in which a Reads of this engine is written. Another form, of an
-// older engine or a later one, says nothing about whether the query changed.
-const ReadsForm = 1
+// ReadsForm is the way in which a Reads of this engine is written, FormerReads that of the
+// engine before, which is still written for checkpoints that have it (IsFormer). Another
+// form says nothing about whether the query changed.
+const (
+	ReadsForm   = 2
+	FormerReads = 1
+)
 
 // Reads is what a stateful operator takes from below: its state is made of it.
 type Reads struct {
-	Form int `json:"form"` // ReadsForm
+	Form int `json:"form"` // ReadsForm or FormerReads
 	// Columns say what the operator's columns are computed from.
 	Columns []ReadColumn `json:"columns"`
 	// Rows say which rows there are: conditions, joins, scans, a line each.

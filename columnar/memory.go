@@ -60,6 +60,14 @@ func (b *Budget) Return(n int64) {
 	}
 }
 
+// Limit is how many bytes may be reserved; 0 is any number.
+func (b *Budget) Limit() int64 {
+	if b == nil {
+		return 0
+	}
+	return max(b.limit, 0)
+}
+
 // Used and Peak are the bytes reserved now and at most so far.
 func (b *Budget) Used() int64 { return b.used.Load() }
 

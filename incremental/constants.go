@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/incremental/stateful"
 	"github.com/tidemill/tidemill/logical"
@@ -18,7 +19,7 @@ import (
 // pattern or a time zone that is none, a constant that cannot be computed. Of cfg it needs
 // Plan, Mode and Registry. The error is a mistake of usage, with its place.
 func CheckConstants(cfg Config) error {
-	x, err := newIncrementalExecution(cfg.withDefaults())
+	x, err := newIncrementalExecution(cfg.withDefaults(), checkpoint.ReadsForm)
 	if err != nil {
 		return err
 	}

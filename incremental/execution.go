@@ -36,15 +36,19 @@ type incrementalExecution struct {
 	planned func(p physical.Plan)
 }
 
-// newIncrementalExecution prepares a query: names its states, optimizes its plan,
-// describes it for plan.json.
-func newIncrementalExecution(cfg Config) (*incrementalExecution, error) {
+// newIncrementalExecution prepares a query for a checkpoint of a form: names its states,
+// optimizes its plan, describes it for plan.json.
+func newIncrementalExecution(cfg Config, form int) (*incrementalExecution, error) {
 	x := &incrementalExecution{cfg: cfg}
 	numbered, err := logical.NumberSources(cfg.Plan)
 	if err != nil {
 		return nil, err
 	}
-	merged, err := logical.StreamJoins(numbered)
+	streamJoins := logical.StreamJoins
+	if form == checkpoint.FormerReads {
+		streamJoins = logical.FormerStreamJoins
+	}
+	merged, err := streamJoins(numbered)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func newIncrementalExecution(cfg Config) (*incrementalExecution, error) {
 	}
 	x.findInputs()
 	for _, n := range nodes {
-		op, err := stateful.Describe(n, cfg.Mode)
+		op, err := stateful.Describe(n, cfg.Mode, form)
 		if err != nil {
 			return nil, err
 		}
@@ -359,7 +363,7 @@ func (r *batchRun) release() {
 // Explain shows the incremental plan of a streaming query: the physical plan with its
 // stateful operators. Of cfg it needs Plan, Mode and Registry.
 func Explain(cfg Config) (string, error) {
-	x, err := newIncrementalExecution(cfg.withDefaults())
+	x, err := newIncrementalExecution(cfg.withDefaults(), checkpoint.ReadsForm)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 	if err := logical.Check(cfg.Plan, cfg.Mode); err != nil {
 		return err
 	}
-	if x.exec, err = newIncrementalExecution(cfg); err != nil {
+	if x.exec, err = newIncrementalExecution(cfg, checkpoint.ReadsForm); err != nil {
 		return err
 	}
 	if err := x.exec.checkConstants(); err != nil {
@@ -37,9 +37,8 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	x.exec.keepIn(x.dir)
-	was, _ := x.dir.Plan() // one that cannot be read is CheckPlan's matter
-	if err := x.dir.CheckPlan(x.exec.plan); err != nil {
+	notes, err := x.checkPlan()
+	if err != nil {
 		return err
 	}
 	committed, err := x.dir.Commits().IDs()
@@ -47,10 +46,11 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 		return err
 	}
 	if len(committed) > 0 {
-		for _, note := range was.Notes(x.exec.plan) {
+		for _, note := range notes {
 			cfg.Listener.warn(note)
 		}
 	}
+	x.exec.keepIn(x.dir)
 	output := Output{QueryID: x.dir.Metadata().ID}
 	if n := len(committed); n > 0 {
 		output.Committed = committed[n-1] + 1
@@ -63,6 +63,30 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 	}
 	x.watermarks, err = newWatermarks(x.exec.analyzed, cfg.Policy)
 	return err
+}
+
+// checkPlan refuses a query that is not the checkpoint's, and says what of it changed. A
+// checkpoint of the former form is judged by that form, and brought into the present one
+// where its states are the same in both; else the query goes on in the former one. So does
+// one whose plan.json is lost.
+func (x *streamExecution) checkPlan() (notes []string, err error) {
+	was, lost := x.dir.Plan()
+	if lost == nil && !was.IsFormer() {
+		return was.Notes(x.exec.plan), x.dir.CheckPlan(x.exec.plan)
+	}
+	if lost != nil {
+		if err := x.dir.CheckPlan(x.exec.plan); !errors.Is(err, checkpoint.ErrCorrupt) {
+			return nil, err
+		}
+	}
+	former, err := newIncrementalExecution(x.cfg, checkpoint.FormerReads)
+	if err != nil {
+		return nil, err
+	}
+	if lost != nil || was.Check("", former.plan) != nil || was.Check("", x.exec.plan) != nil {
+		x.exec = former
+	}
+	return was.Notes(former.plan), x.dir.CheckPlan(x.exec.plan)
 }
 
 // abandon closes what a start that failed with cause has opened. A checkpoint made by a

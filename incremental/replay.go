@@ -197,9 +197,14 @@ func CheckStart(ctx context.Context, cfg Config) (err error) {
 }
 
 // Describe is what a checkpoint of the query would keep of it: its operators, sources
-// and settings. Of cfg it needs Plan, Mode, Registry and Settings.
-func Describe(cfg Config) (checkpoint.Plan, error) {
-	x, err := newIncrementalExecution(cfg.withDefaults())
+// and settings, to be compared with what one keeps. Of cfg it needs Plan, Mode, Registry
+// and Settings.
+func Describe(cfg Config, was checkpoint.Plan) (checkpoint.Plan, error) {
+	form := checkpoint.ReadsForm
+	if was.IsFormer() {
+		form = checkpoint.FormerReads
+	}
+	x, err := newIncrementalExecution(cfg.withDefaults(), form)
 	if err != nil {
 		return checkpoint.Plan{}, err
 	}

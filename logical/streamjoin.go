@@ -1,6 +1,8 @@
 package logical
 
 import (
+	"slices"
+
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/expr"
 )
@@ -67,21 +69,152 @@ func isOver(e expr.Expr, s *Schema) bool {
 // HasEquality says whether the condition of a join equates something of both sides.
 func HasEquality(j *Join) bool { return len(PartsOf(j).Keys) > 0 }
 
-// StreamJoins moves what a filter right above an inner or cross join of two streams
-// asks for into the join's condition: FROM l, r WHERE l.k = r.k is a join by k, and a
-// range of times in WHERE bounds what is kept. It is part of analysis, not of
+// StreamJoins brings the joins of two streams into the form their state is made for: the
+// condition of an inner or cross join is what says which rows belong together, and what
+// only filters stands in Filters, above the join or below it, so that it may change
+// without the state. FROM l, r WHERE l.k = r.k is a join by k, and a range of times in
+// WHERE that bounds what is kept is part of the join. It is part of analysis, not of
 // optimization, for the state of a join depends on it.
 func StreamJoins(n Node) (Node, error) {
+	return Transform(n, func(x Node) (Node, error) {
+		switch x := x.(type) {
+		case *Filter:
+			in, above := intoStreamJoin(x.Input, expr.Conjuncts(x.Cond))
+			if in == x.Input {
+				return x, nil
+			}
+			return filteredBy(in, above), nil
+		case *Join:
+			in, above := intoStreamJoin(x, nil)
+			return filteredBy(in, above), nil
+		}
+		return x, nil
+	})
+}
+
+func areStreams(j *Join) bool { return IsStreaming(j.Left) && IsStreaming(j.Right) }
+
+func isInner(j *Join) bool { return j.Kind == InnerJoin || j.Kind == CrossJoin }
+
+func filteredBy(n Node, conds []expr.Expr) Node {
+	if len(conds) == 0 {
+		return n
+	}
+	return NewFilter(n, expr.All(conds))
+}
+
+// intoStreamJoin gives conds to n, if it is an inner join of streams, perhaps with a filter
+// above it; above are those that are to stand above it. Of another n they all are.
+func intoStreamJoin(n Node, conds []expr.Expr) (in Node, above []expr.Expr) {
+	if f, ok := n.(*Filter); ok {
+		if in, above = intoStreamJoin(f.Input, append(expr.Conjuncts(f.Cond), conds...)); in != f.Input {
+			return in, above
+		}
+		return n, conds
+	}
+	j, ok := n.(*Join)
+	if !ok || !isInner(j) || !areStreams(j) {
+		return n, conds
+	}
+	p := placing{j: j, keyed: HasEquality(j), keyless: !HasEquality(j.withOn(append(expr.Conjuncts(j.On), conds...)))}
+	p.free = !p.keyed
+	for _, c := range expr.Conjuncts(j.On) {
+		p.place(c, true)
+	}
+	for _, c := range conds {
+		p.place(c, false)
+	}
+	if len(p.left)+len(p.right) > 0 {
+		j = j.WithChildren([]Node{belowJoin(j.Left, p.left), belowJoin(j.Right, p.right)}).(*Join)
+	}
+	return j.withOn(p.on), p.above
+}
+
+// belowJoin puts conds over a side of a join, which may be a join of streams itself.
+func belowJoin(n Node, conds []expr.Expr) Node {
+	in, above := intoStreamJoin(n, conds)
+	return filteredBy(in, above)
+}
+
+// placing sorts conditions of an inner join of streams by where they belong.
+type placing struct {
+	j           *Join
+	keyless     bool // there is no equality at all
+	free        bool // none stands in ON
+	keyed       bool // one is among on
+	on, above   []expr.Expr
+	left, right []expr.Expr // below
+}
+
+// place finds the place of c, which isOwn if it stands in ON. What may fail is asked of
+// the pairs, which the other conditions have thinned out, and both sides of an equality
+// are computed for every row.
+func (p *placing) place(c expr.Expr, isOwn bool) {
+	ids := expr.Columns(c)
+	l, r := p.j.Left.Schema(), p.j.Right.Schema()
+	isLeft, isRight := l.Has(ids...), r.Has(ids...)
+	_, isKey := keyOf(c, l, r)
+	switch {
+	case isVolatile(c) || len(ids) == 0:
+		p.keep(c, isOwn)
+	case (isLeft || isRight) && expr.IsFallible(c):
+		p.keep(c, false)
+	case isLeft:
+		p.left = append(p.left, c)
+	case isRight:
+		p.right = append(p.right, c)
+	case isOwn, p.keyless, isKey && p.free && !(p.keyed && expr.IsFallible(c)), p.bounds(c):
+		p.keyed = p.keyed || isKey
+		p.keep(c, true)
+	default:
+		p.keep(c, false)
+	}
+}
+
+func (p *placing) keep(c expr.Expr, on bool) {
+	if on {
+		p.on = append(p.on, c)
+	} else {
+		p.above = append(p.above, c)
+	}
+}
+
+// bounds says whether c bounds how long rows are kept, beyond what the conditions do that
+// are the join's already.
+func (p *placing) bounds(c expr.Expr) bool {
+	l, r := JoinBounds(p.j.withOn(p.on))
+	left, right := JoinBounds(p.j.withOn(append(slices.Clone(p.on), c)))
+	return !l.equal(left) || !r.equal(right)
+}
+
+func (b *JoinBound) equal(o *JoinBound) bool {
+	if b == nil || o == nil {
+		return b == o
+	}
+	return b.Time.String() == o.Time.String() && b.Offset == o.Offset && b.Range == o.Range
+}
+
+// withOn is the join with the condition on: an inner join, if it was one of all pairs.
+func (j *Join) withOn(on []expr.Expr) *Join {
+	kind := j.Kind
+	if kind == CrossJoin && len(on) > 0 {
+		kind = InnerJoin
+	}
+	return j.over(NewJoin(kind, j.Left, j.Right, expr.All(on)))
+}
+
+// FormerStreamJoins is StreamJoins as it was for checkpoints of form 1: all that a filter
+// right above an inner or cross join of two streams asks for is part of its condition.
+func FormerStreamJoins(n Node) (Node, error) {
 	return Transform(n, func(x Node) (Node, error) {
 		f, ok := x.(*Filter)
 		if !ok {
 			return x, nil
 		}
-		j, ok := f.Input.(*Join)
-		if !ok || j.Kind != InnerJoin && j.Kind != CrossJoin || !IsStreaming(j.Left) || !IsStreaming(j.Right) {
-			return x, nil
+		if j, ok := f.Input.(*Join); ok && isInner(j) && areStreams(j) {
+			return mergeFilter(f, j), nil
 		}
-		return mergeFilter(f, j), nil
+		return x, nil
 	})
 }
 

@@ -96,7 +96,7 @@ func NewAggregateSpec(in *arrow.Schema, keys, aggs []expr.Named, ordinal int) (*
 // whereCounted is arg, an argument of an aggregate, computed for the rows alone that its
 // filter lets count, if it may fail for others.
 func whereCounted(arg, filter expr.Expr) expr.Expr {
-	if filter == nil || !eval.IsFallible(arg) || eval.IsVolatile(filter) || !hasRef(arg) {
+	if filter == nil || !expr.IsFallible(arg) || eval.IsVolatile(filter) || !hasRef(arg) {
 		return arg
 	}
 	return &expr.Case{Whens: []expr.Expr{filter}, Thens: []expr.Expr{arg}}
@@ -264,6 +264,20 @@ func (s *AggregateSpec) Evaluate(env *eval.Env, b arrow.RecordBatch) (*Aggregate
 		return nil, err
 	}
 	b.Retain()
+	return s.inputOfData(env, b, data), nil
+}
+
+// evaluatePart is Evaluate for rows of b from row from on, as many as stay in proportion.
+func (s *AggregateSpec) evaluatePart(env *eval.Env, b arrow.RecordBatch, from int) (*AggregateInput, error) {
+	data, n, err := s.program.EvalPart(env, b, from)
+	if err != nil {
+		return nil, err
+	}
+	return s.inputOfData(env, b.NewSlice(int64(from), int64(from+n)), data), nil
+}
+
+// inputOfData is the input of b, which it takes over, with the program's outputs.
+func (s *AggregateSpec) inputOfData(env *eval.Env, b arrow.RecordBatch, data []columnar.Datum) *AggregateInput {
 	in := &AggregateInput{Rows: int(b.NumRows()), data: data, batch: b}
 	for i := range s.Keys {
 		in.Keys = append(in.Keys, columnar.Broadcast(env.Mem, data[i], in.Rows))
@@ -278,7 +292,7 @@ func (s *AggregateSpec) Evaluate(env *eval.Env, b arrow.RecordBatch) (*Aggregate
 	if s.Ordinal >= 0 {
 		in.ordinal = b.Column(s.Ordinal)
 	}
-	return in, nil
+	return in
 }
 
 // Update adds the rows of in to the groups of accs, made by NewAccumulators; groups

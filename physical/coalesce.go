@@ -10,7 +10,7 @@ import (
 )
 
 // Coalesce fills thin batches up: each Reader puts consecutive batches together until
-// they have about BatchRows rows.
+// they have about BatchRows rows, or as many bytes as a batch of wide values should have.
 type Coalesce struct{ unaryPlan }
 
 // NewCoalesce fills up the batches of input.
@@ -35,6 +35,7 @@ type coalesceReader struct {
 	ec       *ExecContext
 	held     []arrow.RecordBatch
 	rows     int64
+	bytes    int64
 	position int64 // of the first held
 	given    int64 // of the batch returned last
 	ended    error
@@ -57,7 +58,7 @@ func (r *coalesceReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		// Readers: the same unit.
 		position := PositionOf(r.input)
 		sameUnit := len(r.held) == 0 || position>>columnar.OrdinalShift == r.position>>columnar.OrdinalShift
-		if !sameUnit || r.rows+b.NumRows() > full {
+		if !sameUnit || r.rows+b.NumRows() > full || r.bytes > r.ec.partBytes() {
 			out, err := r.flush()
 			r.hold(b, position)
 			if out != nil || err != nil {
@@ -82,6 +83,7 @@ func (r *coalesceReader) hold(b arrow.RecordBatch, position int64) {
 	}
 	r.held = append(r.held, b)
 	r.rows += b.NumRows()
+	r.bytes += batchBytes(b)
 }
 
 // flush is what is held as one batch; nil if nothing is.
@@ -101,7 +103,7 @@ func (r *coalesceReader) flush() (arrow.RecordBatch, error) {
 func (r *coalesceReader) drop() {
 	releaseBatches(r.held)
 	clear(r.held)
-	r.held, r.rows = r.held[:0], 0
+	r.held, r.rows, r.bytes = r.held[:0], 0, 0
 }
 
 func (r *coalesceReader) Close() error {

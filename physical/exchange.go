@@ -166,22 +166,24 @@ func (q *queue) drop() {
 	q.items = nil
 }
 
-// gatherBytes is how far one input of a gather may run ahead of the others.
+// gatherBytes is how far one input of a gather may run ahead of the others, where no memory
+// limit says less.
 const gatherBytes = 32 << 20
 
 // Gather reads inputs, each in a goroutine of its own, and merges their batches by
 // position: the result has the order one Reader would have had. It owns the inputs.
 // One input is returned as it is.
-func Gather(schema *arrow.Schema, inputs []columnar.Reader) columnar.Reader {
+func Gather(ec *ExecContext, schema *arrow.Schema, inputs []columnar.Reader) columnar.Reader {
 	if len(inputs) == 1 {
 		return inputs[0]
 	}
-	return &gatherReader{schema: schema, inputs: inputs}
+	return &gatherReader{schema: schema, inputs: inputs, ahead: ec.aheadBytes()}
 }
 
 type gatherReader struct {
 	schema   *arrow.Schema
 	inputs   []columnar.Reader
+	ahead    int64 // bytes that one input may run ahead
 	crew     *crew
 	queues   []*queue
 	heads    []item // batch nil: to be fetched
@@ -198,7 +200,7 @@ func (r *gatherReader) start(ctx context.Context) {
 	r.heads = make([]item, len(r.inputs))
 	r.ended = make([]bool, len(r.inputs))
 	for _, in := range r.inputs {
-		q := newQueue(gatherBytes)
+		q := newQueue(r.ahead)
 		r.queues = append(r.queues, q)
 		r.crew.start(func(ctx context.Context) error { return pump(ctx, in, q) })
 	}

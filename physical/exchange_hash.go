@@ -59,7 +59,7 @@ func (p *Exchange) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar
 		return nil, err
 	}
 	if n == 1 {
-		return []columnar.Reader{Gather(p.Schema(), inputs)}, nil
+		return []columnar.Reader{Gather(ec, p.Schema(), inputs)}, nil
 	}
 	s := &exchange{plan: p, ec: ec, inputs: inputs, account: ec.account(p, "exchange")}
 	readers := make([]columnar.Reader, n)

@@ -155,16 +155,27 @@ func (g *grouping) makeRoom() {
 
 // update adds the rows of a batch; number is that of the first.
 func (g *grouping) update(env *eval.Env, b arrow.RecordBatch, number int64) error {
-	in, err := g.spec.Evaluate(env, b)
+	for from := 0; ; {
+		n, err := g.updatePart(env, b, from, number+int64(from))
+		if from += n; err != nil || from == int(b.NumRows()) {
+			return err
+		}
+	}
+}
+
+// updatePart adds some rows of a batch from row from on; number is that of the first. It
+// returns how many.
+func (g *grouping) updatePart(env *eval.Env, b arrow.RecordBatch, from int, number int64) (int, error) {
+	in, err := g.spec.evaluatePart(env, b, from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer in.Release()
 	ids, err := g.intern(in.Keys, in.Rows, number)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return g.add(ids, in)
+	return in.Rows, g.add(ids, in)
 }
 
 // updateRows adds rows that were kept; firsts is where each was first seen, nil if that

@@ -33,6 +33,9 @@ type joinReader struct {
 	begin func() (pairing, error)
 
 	batch  arrow.RecordBatch // being probed
+	width  rowWidths         // of its rows
+	found  int               // pairs in probe and build, of which
+	given  int               // so many were given
 	hit    *columnar.Bitmap  // its rows with a match, where only one side is given
 	outer  *interleaver      // of its rows with and without a match; nil: not wanted, or whole
 	whole  bool              // pairs gives the rows without a match itself
@@ -100,12 +103,16 @@ func (r *joinReader) step(ctx context.Context) (arrow.RecordBatch, error) {
 		}
 		return nil, r.nextProbe(ctx)
 	}
-	n := r.pairs.next(r.probe, r.build)
-	if n == 0 {
-		return r.endBatch()
+	if r.given == r.found {
+		r.given, r.found = 0, r.pairs.next(r.probe, r.build)
+		if r.found == 0 {
+			return r.endBatch()
+		}
 	}
-	last := r.probe[n-1]
-	probe, build, out, err := r.out.holds(r.batch, r.probe[:n], r.build[:n], s.pairs)
+	from, to := r.given, r.given+r.nextPairs(r.probe[r.given:r.found], r.build[r.given:r.found])
+	r.given = to
+	last := r.probe[to-1]
+	probe, build, out, err := r.out.holds(r.batch, r.probe[from:to], r.build[from:to], s.pairs)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +121,15 @@ func (r *joinReader) step(ctx context.Context) (arrow.RecordBatch, error) {
 		return r.interleaved(r.batch, probe, build, last, out)
 	}
 	return out, nil
+}
+
+// nextPairs is how many of the pairs to put together at once.
+func (r *joinReader) nextPairs(probe, build []int32) int {
+	n, most, store := len(probe), r.ec.partBytes(), r.out.build.store
+	if (r.width.most+store.widest())*int64(n) <= most || !r.out.sides.pairs && r.out.residual == nil {
+		return n
+	}
+	return rowsWithin(n, most, func(i int) int64 { return r.width.at(probe[i]) + store.width(build[i]) })
 }
 
 // note remembers which rows have a match, where that is wanted.
@@ -146,7 +162,7 @@ func (r *joinReader) nextProbe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.batch = b
+	r.batch, r.width = b, widthsOf(b.Columns())
 	r.at = PositionOf(r.input)
 	switch {
 	case !s.probeMatched && !s.probeUnmatched || r.whole:
@@ -235,7 +251,10 @@ func (r *joinReader) nextTail() (arrow.RecordBatch, error) {
 	if len(r.tail) == 0 {
 		return nil, io.EOF
 	}
-	n := min(len(r.tail), r.ec.batchRows())
+	n, store := min(len(r.tail), r.ec.batchRows()), r.out.build.store
+	if most := r.ec.partBytes(); store.widest()*int64(n) > most {
+		n = rowsWithin(n, most, func(i int) int64 { return store.width(r.tail[i]) })
+	}
 	rows := r.tail[:n]
 	r.tail = r.tail[n:]
 	return r.out.unprobed(rows, r.input.Schema())

@@ -51,7 +51,7 @@ func (p *Limit) Open(ctx context.Context, ec *ExecContext, _ int) ([]columnar.Re
 	if err != nil {
 		return nil, err
 	}
-	r := &limitReader{operator: operator{schema: p.Schema(), input: Gather(p.Schema(), inputs)}, skip: p.Offset, left: p.Count}
+	r := &limitReader{operator: operator{schema: p.Schema(), input: Gather(ec, p.Schema(), inputs)}, skip: p.Offset, left: p.Count}
 	if p.Count == logical.NoLimit {
 		r.left = 1<<63 - 1
 	}

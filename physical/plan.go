@@ -48,7 +48,7 @@ func OpenOne(ctx context.Context, ec *ExecContext, p Plan) (columnar.Reader, err
 	if err != nil {
 		return nil, err
 	}
-	return Gather(p.Schema(), readers), nil
+	return Gather(ec, p.Schema(), readers), nil
 }
 
 // Positioned is implemented by Readers that know where in the order of arrival their

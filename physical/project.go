@@ -67,22 +67,44 @@ func (p *Project) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.
 	return inputs, nil
 }
 
+// projectReader holds a batch of which some rows are still to be computed.
 type projectReader struct {
 	operator
 	program *eval.Program
 	env     *eval.Env
+	batch   arrow.RecordBatch
+	row     int
 }
 
 func (r *projectReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	b, err := r.input.Next(ctx)
+	if r.batch == nil {
+		b, err := r.input.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.env.Begin(b)
+		r.batch, r.row = b, 0
+	} else if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	columns, n, err := r.program.EvalColumnsPart(r.env, r.batch, r.row)
+	if r.row += n; err != nil || r.row == int(r.batch.NumRows()) {
+		r.drop()
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer b.Release()
-	r.env.Begin(b)
-	columns, err := r.program.EvalColumns(r.env, b)
-	if err != nil {
-		return nil, err
+	return takeBatch(r.schema, columns, int64(n)), nil
+}
+
+func (r *projectReader) drop() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
 	}
-	return takeBatch(r.schema, columns, b.NumRows()), nil
+}
+
+func (r *projectReader) Close() error {
+	r.drop()
+	return r.input.Close()
 }

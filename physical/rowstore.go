@@ -19,6 +19,7 @@ type rowStore struct {
 	starts  []int64 // number of the first row of each batch, and of all rows
 	bytes   int64
 	account *account
+	widths  []rowWidths // of the batches, once they are sealed
 }
 
 func newRowStore(mem memory.Allocator, schema *arrow.Schema, acct *account) *rowStore {
@@ -66,7 +67,28 @@ func (s *rowStore) seal() error {
 	}
 	releaseBatches(s.batches)
 	s.batches, s.starts = chunks, starts
+	for _, b := range s.batches {
+		s.widths = append(s.widths, widthsOf(b.Columns()))
+	}
 	return nil
+}
+
+// widest is about how much memory the widest row takes.
+func (s *rowStore) widest() int64 {
+	most := int64(0)
+	for i := range s.widths {
+		most = max(most, s.widths[i].most)
+	}
+	return most
+}
+
+// width is about how much memory the row with the given number takes; -1 takes none.
+func (s *rowStore) width(row int32) int64 {
+	if row < 0 {
+		return 0
+	}
+	ref := s.ref(uint32(row))
+	return s.widths[ref.Batch()].at(int32(ref.Row()))
 }
 
 // columns is the rows with the given numbers, -1 standing for a row of nulls, as

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -20,7 +21,7 @@ func Run(ctx context.Context, p Plan, ec *ExecContext) (columnar.Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &rootReader{mem: ec.Mem}
+	r := &rootReader{mem: ec.Mem, partBytes: ec.partBytes()}
 	var fields []arrow.Field
 	for i, f := range p.Schema().Fields() {
 		if !strings.HasPrefix(f.Name, "\x00") {
@@ -46,16 +47,28 @@ func Collect(ctx context.Context, p Plan, ec *ExecContext) ([]arrow.RecordBatch,
 	return batches, err
 }
 
+// rootReader holds a batch of which some rows are still to be given.
 type rootReader struct {
 	operator
-	mem     memory.Allocator
-	columns []int
+	mem       memory.Allocator
+	columns   []int
+	partBytes int64
+	batch     arrow.RecordBatch
 }
 
 func (r *rootReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	b, err := r.input.Next(ctx)
-	if err != nil {
-		return nil, err
+	b := r.batch
+	if r.batch = nil; b == nil {
+		var err error
+		if b, err = r.input.Next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if n := plainRows(b, r.partBytes); n < b.NumRows() {
+		r.batch = b.NewSlice(n, b.NumRows())
+		part := b.NewSlice(0, n)
+		b.Release()
+		b = part
 	}
 	defer b.Release()
 	columns := make([]arrow.Array, len(r.columns))
@@ -63,4 +76,28 @@ func (r *rootReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		columns[i] = columnar.PlainColumn(r.mem, b.Column(c))
 	}
 	return takeBatch(r.schema, columns, b.NumRows()), nil
+}
+
+func (r *rootReader) Close() error {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+	return r.input.Close()
+}
+
+// plainRows is how many rows of b to give at once, so that writing out its dictionaries takes
+// no more than most bytes: one at least.
+func plainRows(b arrow.RecordBatch, most int64) int64 {
+	n := b.NumRows()
+	for _, c := range b.Columns() {
+		d, ok := c.(*array.Dictionary)
+		if !ok || n < 2 || columnar.DataBytes(d.Dictionary().Data())*n <= most {
+			continue
+		}
+		for n > 1 && columnar.PlainBytes(d, int(n)) > most {
+			n /= 2
+		}
+	}
+	return n
 }

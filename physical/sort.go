@@ -59,6 +59,8 @@ type sortReader struct {
 	inputs []columnar.Reader
 	runs   []*sortRun
 	rows   []arrow.RecordBatch // borrowed from runs, in order of arrival
+	widths []rowWidths         // of rows
+	widest int64               // the most of widths
 	refs   []kernel.Ref
 	read   bool
 	closed bool
@@ -98,7 +100,7 @@ func (r *sortReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if len(r.refs) == 0 {
 		return nil, io.EOF
 	}
-	n := min(r.ec.batchRows(), len(r.refs))
+	n := r.nextRows()
 	b, err := kernel.GatherBatch(r.ec.Mem, r.plan.Schema(), r.rows, r.refs[:n])
 	if err != nil {
 		return nil, err
@@ -106,6 +108,15 @@ func (r *sortReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	r.refs = r.refs[n:]
 	r.given += int64(n)
 	return b, nil
+}
+
+// nextRows is how many rows to give at once.
+func (r *sortReader) nextRows() int {
+	n := min(r.ec.batchRows(), len(r.refs))
+	if most := r.ec.partBytes(); r.widest*int64(n) > most {
+		return rowsWithin(n, most, func(i int) int64 { return r.widths[r.refs[i].Batch()].at(int32(r.refs[i].Row())) })
+	}
+	return n
 }
 
 // sort reads the inputs, in parallel, and orders their rows.
@@ -131,6 +142,8 @@ func (r *sortReader) sort(ctx context.Context) error {
 	keys := sortKeys(r.plan.Keys, r.plan.ties)
 	for _, b := range all {
 		r.rows = append(r.rows, b.rows)
+		w := widthsOf(b.rows.Columns())
+		r.widths, r.widest = append(r.widths, w), max(r.widest, w.most)
 		for k := range keys {
 			keys[k].Columns = append(keys[k].Columns, b.keys[k])
 		}

@@ -67,6 +67,8 @@ type topReader struct {
 type topRun struct {
 	batches []arrow.RecordBatch
 	rows    int64
+	bytes   int64
+	best    int64 // bytes of the rows after the worse ones were dropped the last time
 	seen    int64 // rows of the input
 	account *account
 }
@@ -158,13 +160,13 @@ func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun
 		run.batches = append(run.batches, kept)
 		run.seen += kept.NumRows()
 		run.rows += kept.NumRows()
-		if err := run.account.add(batchBytes(kept)); err != nil {
-			return err
-		}
-		if run.rows > r.plan.K+slack {
+		run.bytes += batchBytes(kept)
+		if run.rows > r.plan.K+slack || run.rows > r.plan.K && run.bytes > 2*run.best+2*r.ec.partBytes() {
 			if err := r.compact(run); err != nil {
 				return err
 			}
+		} else if err := run.account.set(run.bytes); err != nil {
+			return err
 		}
 	}
 }
@@ -208,7 +210,9 @@ func (r *topReader) compact(run *topRun) error {
 	}
 	releaseBatches(run.batches)
 	run.batches, run.rows = []arrow.RecordBatch{best}, best.NumRows()
-	return run.account.set(batchBytes(best))
+	run.bytes = batchBytes(best)
+	run.best = run.bytes
+	return run.account.set(run.bytes)
 }
 
 func (r *topReader) Close() error {

@@ -62,7 +62,7 @@ func (p *Unnest) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows()}
+		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), partBytes: ec.partBytes()}
 	}
 	return inputs, nil
 }
@@ -73,6 +73,12 @@ type unnestReader struct {
 	plan  *Unnest
 	env   *eval.Env
 	limit int
+
+	partBytes int64
+	width     rowWidths   // of the batch
+	inner     []rowWidths // of the elements of each list
+	most      int         // rows to make at a time
+
 	batch arrow.RecordBatch
 	lists []arrow.Array
 	row   int // the next row, of which
@@ -94,6 +100,7 @@ func (r *unnestReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 		}
 		r.fill()
+		r.cut()
 		if len(r.rows) > 0 {
 			return r.give()
 		}
@@ -108,11 +115,46 @@ func (r *unnestReader) nextInput(ctx context.Context) error {
 	}
 	r.batch, r.row, r.at = b, 0, 0
 	r.env.Begin(b)
-	r.lists, err = r.plan.program.EvalColumns(r.env, b)
-	return err
+	if r.lists, err = r.plan.program.EvalColumns(r.env, b); err != nil {
+		return err
+	}
+	r.most = r.limit
+	r.width, r.inner = widthsOf(b.Columns()), r.inner[:0]
+	for _, l := range r.lists {
+		r.inner = append(r.inner, widthsOf(elementsOf(l)))
+	}
+	return nil
 }
 
-// fill finds the next rows and elements, at most limit.
+// cut leaves the last of the rows found for the next time, where they would take too much
+// together.
+func (r *unnestReader) cut() {
+	widest := r.width.most
+	for _, w := range r.inner {
+		widest += w.most
+	}
+	if widest*int64(len(r.rows)) <= r.partBytes {
+		return
+	}
+	n := rowsWithin(len(r.rows), r.partBytes, func(i int) int64 {
+		all := r.width.at(r.rows[i])
+		for k := range r.inner {
+			all += r.inner[k].at(r.elements[k][i])
+		}
+		return all
+	})
+	r.most = min(r.limit, 2*n)
+	if n == len(r.rows) {
+		return
+	}
+	r.row, r.at = int(r.rows[n]), int(max(r.places[n], 0))
+	r.rows, r.places = r.rows[:n], r.places[:n]
+	for k := range r.elements {
+		r.elements[k] = r.elements[k][:n]
+	}
+}
+
+// fill finds the next rows and elements, at most so many.
 func (r *unnestReader) fill() {
 	r.rows, r.places = r.rows[:0], r.places[:0]
 	r.elements = resize(r.elements, len(r.lists))
@@ -123,7 +165,7 @@ func (r *unnestReader) fill() {
 	for k, l := range r.lists {
 		views[k] = kernel.ListsOf(columnar.ColumnDatum(l))
 	}
-	for rows := int(r.batch.NumRows()); r.row < rows && len(r.rows) < r.limit; {
+	for rows := int(r.batch.NumRows()); r.row < rows && len(r.rows) < r.most; {
 		longest := 0
 		for k, v := range views {
 			if !r.lists[k].IsNull(r.row) {
@@ -137,7 +179,7 @@ func (r *unnestReader) fill() {
 				r.elements[k] = append(r.elements[k], -1)
 			}
 		}
-		end := min(longest, r.at+r.limit-len(r.rows))
+		end := min(longest, r.at+r.most-len(r.rows))
 		for i := r.at; i < end; i++ {
 			r.rows, r.places = append(r.rows, int32(r.row)), append(r.places, int64(i))
 		}

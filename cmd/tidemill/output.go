@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"syscall"
@@ -35,10 +36,11 @@ func checkFormat(format string) error {
 	return usagef("there is no format %q%s", format, columnar.DidYouMean(format, resultFormats))
 }
 
-// result is a whole result and how it is shown.
+// result is rows and how they are shown.
 type result struct {
 	rows   *tidemill.Rows
-	format string // one of resultFormats
+	rest   iter.Seq2[arrow.RecordBatch, error] // the rows after them, but of a table; may be nil
+	format string                              // one of resultFormats
 	zone   *time.Location
 	toFile bool
 }
@@ -51,14 +53,28 @@ func (r *result) encode(w io.Writer) error {
 	case "table":
 		err = writeTable(buffered, r.rows, r.zone)
 	case "arrow":
-		err = writeArrow(buffered, r.rows, r.toFile)
+		err = r.writeArrow(buffered)
 	default:
-		err = writeFormat(buffered, r.rows, r.format, r.zone)
+		err = r.writeFormat(buffered)
 	}
 	if err != nil {
 		return err
 	}
 	return buffered.Flush()
+}
+
+// batches are all rows.
+func (r *result) batches() iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for _, b := range r.rows.Batches() {
+			if !yield(b, nil) {
+				return
+			}
+		}
+		if r.rest != nil {
+			r.rest(yield)
+		}
+	}
 }
 
 func writeTable(w io.Writer, rows *tidemill.Rows, zone *time.Location) error {
@@ -86,12 +102,15 @@ func count(n int64, thing string) string {
 
 // writeArrow writes an IPC file to a file, and an IPC stream, which needs no end to be
 // read, to anything else.
-func writeArrow(w io.Writer, rows *tidemill.Rows, toFile bool) error {
-	iw, err := newArrowWriter(w, rows.Schema(), toFile)
+func (r *result) writeArrow(w io.Writer) error {
+	iw, err := newArrowWriter(w, r.rows.Schema(), r.toFile)
 	if err != nil {
 		return err
 	}
-	for _, b := range rows.Batches() {
+	for b, err := range r.batches() {
+		if err != nil {
+			return err
+		}
 		if err := iw.Write(b); err != nil {
 			return err
 		}
@@ -112,16 +131,19 @@ func newArrowWriter(w io.Writer, schema *arrow.Schema, toFile bool) (arrowWriter
 	return ipc.NewWriter(w, ipc.WithSchema(schema)), nil
 }
 
-func writeFormat(w io.Writer, rows *tidemill.Rows, format string, zone *time.Location) error {
-	f, err := formatOf(format, zone)
+func (r *result) writeFormat(w io.Writer) error {
+	f, err := formatOf(r.format, r.zone)
 	if err != nil {
 		return err
 	}
-	fw, err := f.NewWriter(w, rows.Schema(), codec.WriterOptions{Mem: memory.DefaultAllocator, Printed: true})
+	fw, err := f.NewWriter(w, r.rows.Schema(), codec.WriterOptions{Mem: memory.DefaultAllocator, Printed: true})
 	if err != nil {
 		return err
 	}
-	for _, b := range rows.Batches() {
+	for b, err := range r.batches() {
+		if err != nil {
+			return err
+		}
 		if err := fw.Write(b); err != nil {
 			return err
 		}

@@ -65,13 +65,41 @@ func query(ctx context.Context, s *tidemill.Session, text, file, format, out str
 	if err := checkNames(format, df.Schema().Names()); err != nil {
 		return err
 	}
-	// The whole result comes first: after an error nothing of it is printed.
-	rows, err := s.Collect(ctx, df)
+	r := result{format: format, zone: s.Location(), toFile: out != ""}
+	if format == "table" { // the widths of its columns are those of all rows
+		if r.rows, err = s.Collect(ctx, df); err != nil {
+			return err
+		}
+		defer r.rows.Release()
+		return r.write(out)
+	}
+	in, err := s.Query(ctx, df)
 	if err != nil {
 		return err
 	}
-	defer rows.Release()
-	r := result{rows: rows, format: format, zone: s.Location(), toFile: out != ""}
+	q := &running{ctx: ctx, in: in}
+	if err := q.write(r, out); err != nil {
+		_ = q.close() // the first error says more
+		return err
+	}
+	return q.close()
+}
+
+// write writes the result of a query as it comes.
+func (q *running) write(r result, out string) error {
+	if err := q.readAhead(aheadBytes); err != nil {
+		return err
+	}
+	r.rows, r.rest = q.rows(), q.rest()
+	err := r.write(out)
+	if q.failed != nil {
+		return q.failed
+	}
+	return err
+}
+
+// write prints the result, or writes it to the file out if that names one.
+func (r *result) write(out string) error {
 	if out == "" {
 		return r.print()
 	}

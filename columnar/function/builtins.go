@@ -6,7 +6,9 @@ import "slices"
 // call makes a new one, to which a session may add its own.
 func Builtins() *Registry {
 	r := NewRegistry()
-	for _, f := range scalars() {
+	all := scalars()
+	applyConstantRules(all)
+	for _, f := range all {
 		if err := r.AddScalar(f); err != nil {
 			panic("bug: " + err.Error())
 		}

@@ -76,6 +76,10 @@ func isSet(bits *memory.Buffer, i int) bool {
 // are not null, or returns an error, which counts if the row does. size is about the
 // number of bytes of all. The call of f costs little beside the work on bytes.
 func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
+	given := int(2 * c.argumentBytes())
+	if err := c.room(int64(size - given)); err != nil {
+		return nil, err
+	}
 	valid, nulls := c.validity()
 	w := kernel.NewTextWriter(c.env.Mem, c.rows, size)
 	for i := range c.rows {
@@ -85,8 +89,8 @@ func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.
 			switch {
 			case err == nil:
 				w.Data = d
-				if size < len(w.Data) {
-					err = c.room(int64(len(w.Data) - size))
+				if given < len(w.Data) {
+					err = c.room(int64(len(w.Data) - given))
 				}
 				if err == nil && i%256 == 255 {
 					err = c.stopped()
@@ -111,6 +115,10 @@ func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.
 
 // nullableText is text for functions that give null for some rows: f says so.
 func (c *call) nullableText(size int, f func(dst []byte, i int) ([]byte, bool)) (arrow.Array, error) {
+	given := int(2 * c.argumentBytes())
+	if err := c.room(int64(size - given)); err != nil {
+		return nil, err
+	}
 	valid, _ := c.validity()
 	w := kernel.NewTextWriter(c.env.Mem, c.rows, size)
 	var known columnar.Bitmap
@@ -124,6 +132,13 @@ func (c *call) nullableText(size int, f func(dst []byte, i int) ([]byte, bool)) 
 				known.Set(i)
 			} else {
 				w.Data = w.Data[:from]
+			}
+			if given < len(w.Data) {
+				if err := c.room(int64(len(w.Data) - given)); err != nil {
+					w.Release()
+					releaseBuffer(valid)
+					return nil, err
+				}
 			}
 		}
 		w.End()
@@ -237,9 +252,5 @@ func (n numbers[T]) at(i int) T { return n.values[i&n.mask] }
 
 // constantText is the text of a literal argument, if it is one and not null.
 func constantText(constants []arrow.Array, i int) (string, bool) {
-	if i >= len(constants) || constants[i] == nil || columnar.IsNull(constants[i], 0) {
-		return "", false
-	}
-	s, ok := columnar.Value(constants[i], 0).(string)
-	return s, ok
+	return constantValue[string](constants, i)
 }

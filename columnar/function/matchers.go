@@ -151,24 +151,6 @@ func CanCast(from, to arrow.DataType) bool {
 	return kernel.CanCast(from, to, kernel.CastOptions{ByPosition: true})
 }
 
-// CastMayFail says whether a cast that CanCast allows can fail for some values.
-func CastMayFail(from, to arrow.DataType) bool {
-	if _, ok := ImplicitCost(from, to); ok {
-		return columnar.HasDecimal(to) // 38 digits may not suffice for the common type
-	}
-	switch {
-	case to.ID() == arrow.STRING:
-		return from.ID() == arrow.BINARY
-	case to.ID() == arrow.BOOL:
-		return from.ID() == arrow.STRING
-	case columnar.IsFloat(to):
-		return from.ID() == arrow.STRING
-	case from.ID() == arrow.BOOL:
-		return columnar.IsDecimal(to)
-	}
-	return from.ID() != arrow.TIMESTAMP || to.ID() != arrow.DATE32 && to.ID() != arrow.TIME64
-}
-
 func noneActive(rows int, active *columnar.Bitmap) bool {
 	return rows > 0 && active != nil && active.Count() == 0
 }

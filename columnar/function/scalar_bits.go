@@ -54,8 +54,8 @@ func shift(name, doc, example string, f func(a, b int64) (v int64, ok bool), ali
 	return defineFallible(name, doc, example, []Matcher{bigint, bigint}, columnar.Int64, func(c *call) (arrow.Array, error) {
 		a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 		return fallibleRows(c, func(i int) (int64, error) {
-			if b.at(i) < 0 {
-				return 0, fmt.Errorf("%d %s %d: a number of bits cannot be negative; shift the other way", a.at(i), name, b.at(i))
+			if err := bitsMoved(b.at(i)); err != nil {
+				return 0, err
 			}
 			v, ok := f(a.at(i), b.at(i))
 			if !ok {

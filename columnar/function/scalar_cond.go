@@ -127,7 +127,7 @@ func (c *call) choose(values []columnar.Datum, pick func(i int) int) (arrow.Arra
 			refs[i] = kernel.MakeRef(k, i&kernel.RowMask(values[k]))
 		}
 	}
-	return kernel.Gather(c.env.Mem, sources, refs)
+	return c.gather(sources, refs)
 }
 
 // branches is the result function of functions whose arguments from the given one on

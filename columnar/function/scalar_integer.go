@@ -43,8 +43,8 @@ func integerScalars() []*Scalar {
 			in := numbersOf[int64](c.args[0])
 			return fallibleRows(c, func(i int) (int64, error) {
 				n := in.at(i)
-				if n < 0 || n > 20 {
-					return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("factorial(%d) is not there; the number must be from 0 to 20", n)}
+				if err := hasFactorial(n); err != nil {
+					return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: err.Error()}
 				}
 				v := int64(1)
 				for k := int64(2); k <= n; k++ {
@@ -167,8 +167,8 @@ func getBitScalar() *Scalar {
 		in, at := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 		return fallibleRows(c, func(i int) (int32, error) {
 			k := at.at(i)
-			if k < 0 || k > 63 {
-				return 0, fmt.Errorf("there is no bit %d in a BIGINT; the place must be from 0 to 63", k)
+			if err := isBit(k); err != nil {
+				return 0, err
 			}
 			return int32(in.at(i) >> k & 1), nil
 		})

@@ -183,7 +183,7 @@ func flattenScalar() *Scalar {
 					}
 					ends[i+1] = int32(len(refs))
 				}
-				child, err := kernel.Gather(c.env.Mem, []arrow.Array{inner.Child}, refs)
+				child, err := c.gather([]arrow.Array{inner.Child}, refs)
 				if err != nil {
 					buf.Release()
 					return nil, err
@@ -248,7 +248,10 @@ func integerSequences(c *call) (arrow.Array, error) {
 			if len(c.args) > 2 {
 				step = n[2].at(i)
 			}
-			if step == 0 || from < to && step < 0 || from > to && step > 0 {
+			if step == 0 {
+				return fail(errNoStep)
+			}
+			if from < to && step < 0 || from > to && step > 0 {
 				return fail(fmt.Errorf("sequence(%d, %d, %d) never arrives; give the step the sign of the way", from, to, step))
 			}
 			count := magnitude(to-from)/magnitude(step) + 1

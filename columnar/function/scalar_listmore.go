@@ -109,7 +109,7 @@ func ofPlace(name, doc, example string, place func(l kernel.Lists, from, to int)
 						rows[i] = int32(at)
 					}
 				}
-				return kernel.Take(c.env.Mem, l.Child, rows)
+				return c.take(l.Child, rows)
 			}), nil
 		},
 	}}}
@@ -166,7 +166,7 @@ func listResizeScalar() *Scalar {
 				switch n := size.at(i); {
 				case c.isNull(0, i) || c.isNull(1, i) || !c.active.Get(i):
 				case n < 0:
-					return nil, fmt.Errorf("an array has no %d elements", n)
+					return nil, isLength(n)
 				case n > maxElements:
 					return nil, errTooMany("list_resize", n)
 				}

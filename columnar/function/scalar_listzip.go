@@ -88,7 +88,7 @@ func (c *call) aggregated(sig *AggregateSignature) (arrow.Array, error) {
 			}
 		}
 	}
-	taken, err := kernel.Take(c.env.Mem, l.Child, rows)
+	taken, err := c.take(l.Child, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func zipLists(c *call) (arrow.Array, error) {
 	fields := make([]arrow.Array, len(lists))
 	for k, l := range lists {
 		var err error
-		if fields[k], err = kernel.Take(c.env.Mem, l.Child, places[k]); err != nil {
+		if fields[k], err = c.take(l.Child, places[k]); err != nil {
 			releaseBuffer(valid)
 			return nil, err
 		}
@@ -259,7 +259,7 @@ func (c *call) placeFits(place int64, l kernel.Lists, i int) error {
 	case c.isNull(0, i) || c.isNull(1, i) || !c.active.Get(i):
 		return nil
 	case place == 0:
-		return fmt.Errorf("there is no element 0; the first is 1")
+		return notZero(place)
 	case magnitude(place) > maxElements:
 		return errTooMany("array_insert", int64(min(magnitude(place), math.MaxInt64)))
 	}

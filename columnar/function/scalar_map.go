@@ -43,7 +43,7 @@ func (c *call) mapRows(keys, items []arrow.Array, fill func(i int, add func(k, k
 		}
 		ends[i+1] = int32(len(keyRefs))
 	}
-	k, err := kernel.Gather(c.env.Mem, keys, keyRefs)
+	k, err := c.gather(keys, keyRefs)
 	if err != nil {
 		return fail(err)
 	}
@@ -54,7 +54,7 @@ func (c *call) mapRows(keys, items []arrow.Array, fill func(i int, add func(k, k
 		k.Release()
 		return fail(err)
 	}
-	v, err := kernel.Gather(c.env.Mem, items, itemRefs)
+	v, err := c.gather(items, itemRefs)
 	if err != nil {
 		k.Release()
 		return fail(err)
@@ -129,7 +129,7 @@ func mapContainsScalar() *Scalar {
 	mapOnly := matcher{"MAP", func(a arrow.DataType) (arrow.DataType, int, bool) { return a, 0, a.ID() == arrow.MAP }}
 	result := func(args []arrow.DataType) (arrow.DataType, error) {
 		m := args[0].(*arrow.MapType)
-		if t, ok := columnar.Common(m.KeyType(), args[1]); !ok || !arrow.TypeEqual(t, m.KeyType()) {
+		if _, ok := columnar.Common(m.KeyType(), args[1]); !ok {
 			return nil, fmt.Errorf("the keys are %s, not %s; cast the key", columnar.TypeName(m.KeyType()), columnar.TypeName(args[1]))
 		}
 		return columnar.Boolean, nil
@@ -137,13 +137,13 @@ func mapContainsScalar() *Scalar {
 	return &Scalar{Name: "map_contains_key", Aliases: []string{"map_contains"}, Doc: "Whether a map has a key.", Example: "map_contains_key(map('a', 1), 'a') = true", Overloads: []Overload{{
 		Args: []Matcher{mapOnly, anyType}, Result: result, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
-				key, err := c.argAs(1, args[0].(*arrow.MapType).KeyType())
+				m := kernel.ListsOf(c.args[0])
+				keys, key, err := c.toCompare(m.Child.(*array.Struct).Field(0), 1)
 				if err != nil {
 					return nil, err
 				}
+				defer keys.Release()
 				defer key.Release()
-				m := kernel.ListsOf(c.args[0])
-				keys := m.Child.(*array.Struct).Field(0)
 				return c.boolRows(func(i int) bool {
 					from, to := m.At(i)
 					for j := from; j < to; j++ {

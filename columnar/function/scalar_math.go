@@ -350,10 +350,12 @@ func roundingScalars() []*Scalar {
 		{"floor", "Largest whole number that is not greater; with a second argument, to so many digits after the point.", "floor(-1.2) = -2", nil, kernel.Floor, true},
 		{"round", "Nearest number with so many digits after the point (0 if not given, negative for tens, hundreds …); half is rounded away from zero. The type is that of the number, but that a DECIMAL has no more digits after the point than a constant asks for.", "round(2.5) = 3", nil, kernel.HalfUp, true},
 		{"bround", "Nearest number with so many digits after the point (0 if not given), of the type that round has; half is rounded to the even neighbour.", "bround(2.5) = 2", []string{"round_even", "roundbankers"}, kernel.HalfEven, true},
-		{"truncate", "Number cut to so many digits after the point, 0 if not given.", "truncate(-1.29e0, 1) = -1.2", []string{"trunc"}, kernel.TowardZero, true},
+		{"truncate", "Number cut to so many digits after the point, 0 if not given; or a date cut to the first day of its 'year', 'quarter', 'month' or 'week'.", "truncate(-1.29e0, 1) = -1.2", []string{"trunc"}, kernel.TowardZero, true},
 	} {
 		list = append(list, &Scalar{Name: r.name, Aliases: r.aliases, Doc: r.doc, Example: r.example, Overloads: r.overloads()})
 	}
+	truncate := list[len(list)-1]
+	truncate.Overloads = append(truncate.Overloads, truncDate())
 	return list
 }
 

@@ -19,13 +19,13 @@ func mapContainsValueScalar() *Scalar {
 	return &Scalar{Name: "map_contains_value", Doc: "Whether a map has a value under some key.", Example: "map_contains_value(map('a', 1), 1) = true", Overloads: []Overload{{
 		Args: []Matcher{mapOnly, anyType}, Result: isMapValue, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Boolean, func(c *call) (arrow.Array, error) {
-				value, err := c.argAs(1, args[0].(*arrow.MapType).ItemType())
+				m := kernel.ListsOf(c.args[0])
+				items, value, err := c.toCompare(m.Child.(*array.Struct).Field(1), 1)
 				if err != nil {
 					return nil, err
 				}
+				defer items.Release()
 				defer value.Release()
-				m := kernel.ListsOf(c.args[0])
-				items := m.Child.(*array.Struct).Field(1)
 				return c.boolRows(func(i int) bool {
 					from, to := m.At(i)
 					for j := from; j < to; j++ {
@@ -40,10 +40,10 @@ func mapContainsValueScalar() *Scalar {
 	}}}
 }
 
-// isMapValue is BOOLEAN, if the second argument has the type of the values of the first.
+// isMapValue is BOOLEAN, if the second argument compares with the values of the first.
 func isMapValue(args []arrow.DataType) (arrow.DataType, error) {
 	values := args[0].(*arrow.MapType).ItemType()
-	if t, ok := columnar.Common(values, args[1]); !ok || !arrow.TypeEqual(t, values) {
+	if _, ok := columnar.Common(values, args[1]); !ok {
 		return nil, fmt.Errorf("the values are %s, not %s; cast the value", columnar.TypeName(values), columnar.TypeName(args[1]))
 	}
 	return columnar.Boolean, nil

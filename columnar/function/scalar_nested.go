@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -87,7 +88,7 @@ func makeLists(c *call) (arrow.Array, error) {
 			refs = append(refs, kernel.MakeRef(k, c.place(k, i)))
 		}
 	}
-	child, err := kernel.Gather(c.env.Mem, sources, refs)
+	child, err := c.gather(sources, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,11 @@ func structScalar() *Scalar {
 			return onAllRows(out, func(c *call) (arrow.Array, error) {
 				fields := make([]arrow.Array, len(c.args))
 				for k, a := range c.args {
-					fields[k] = columnar.Broadcast(c.env.Mem, a, c.rows)
+					var err error
+					if fields[k], err = c.env.Broadcast(a, c.rows); err != nil {
+						releaseAll(fields[:k])
+						return nil, err
+					}
 				}
 				return kernel.WrapStruct(out, c.rows, 0, nil, fields), nil
 			}), nil
@@ -194,7 +199,7 @@ func makeMaps(c *call) (arrow.Array, error) {
 			}
 		}
 		var err error
-		if parts[side], err = kernel.Gather(c.env.Mem, sources, refs); err != nil {
+		if parts[side], err = c.gather(sources, refs); err != nil {
 			return nil, err
 		}
 		built.Add(parts[side])
@@ -222,12 +227,12 @@ func (c *call) maps(t *arrow.MapType, parts [2]arrow.Array, n int) (arrow.Array,
 		}
 		ends[i+1] = int32(len(rows))
 	}
-	keys, err := kernel.Take(c.env.Mem, parts[0], rows)
+	keys, err := c.take(parts[0], rows)
 	if err != nil {
 		buf.Release()
 		return nil, err
 	}
-	items, err := kernel.Take(c.env.Mem, parts[1], rows)
+	items, err := c.take(parts[1], rows)
 	if err != nil {
 		keys.Release()
 		buf.Release()
@@ -269,13 +274,19 @@ func elementOverload(base int64, try bool) Overload {
 				}
 				if at < 0 || at >= n || base == 1 && k == 0 {
 					if !try && c.active.Get(i) {
+						if base == 1 && k == 0 {
+							return nil, notZero(k)
+						}
+						if base == 0 && k < 0 {
+							return nil, notBeforeFirst(k)
+						}
 						return nil, fmt.Errorf("there is no element %d in an array of %d (counted from %d)%s", k, n, base, map[int64]string{1: "; try_element_at gives null"}[base])
 					}
 					continue
 				}
 				rows[i] = int32(from + int(at))
 			}
-			return kernel.Take(c.env.Mem, lists.Child, rows)
+			return c.take(lists.Child, rows)
 		}), nil
 	}}
 }
@@ -284,7 +295,7 @@ func elementOverload(base int64, try bool) Overload {
 func mapLookup() Overload {
 	result := func(args []arrow.DataType) (arrow.DataType, error) {
 		m := args[0].(*arrow.MapType)
-		if t, ok := columnar.Common(m.KeyType(), args[1]); !ok || !arrow.TypeEqual(t, m.KeyType()) {
+		if _, ok := columnar.Common(m.KeyType(), args[1]); !ok {
 			return nil, fmt.Errorf("the keys are %s, not %s; cast the key", columnar.TypeName(m.KeyType()), columnar.TypeName(args[1]))
 		}
 		return m.ItemType(), nil
@@ -294,13 +305,13 @@ func mapLookup() Overload {
 	return Overload{Args: []Matcher{mapOnly, anyType}, Result: result, NullSafe: true, Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 		m := args[0].(*arrow.MapType)
 		return onRows(m.ItemType(), func(c *call) (arrow.Array, error) {
-			key, err := c.argAs(1, m.KeyType())
+			maps := kernel.ListsOf(c.args[0])
+			keys, key, err := c.toCompare(maps.Child.(*array.Struct).Field(0), 1)
 			if err != nil {
 				return nil, err
 			}
+			defer keys.Release()
 			defer key.Release()
-			maps := kernel.ListsOf(c.args[0])
-			keys := maps.Child.(*array.Struct).Field(0)
 			rows := make([]int32, c.rows)
 			for i := range rows {
 				rows[i] = -1
@@ -314,7 +325,7 @@ func mapLookup() Overload {
 					}
 				}
 			}
-			return kernel.Take(c.env.Mem, maps.Child.(*array.Struct).Field(1), rows)
+			return c.take(maps.Child.(*array.Struct).Field(1), rows)
 		}), nil
 	}}
 }
@@ -360,6 +371,17 @@ func withElement(out func(args []arrow.DataType) arrow.DataType, f func(c *call,
 				kernel.MarkValid(some.active, c.args[1], c.rows)
 				if c.active != nil {
 					some.active.And(c.active)
+				}
+				if columnar.BeyondDecimal(elemOf(args[0]), args[1]) {
+					lists := kernel.ListsOf(c.args[0])
+					elements, value, err := some.toCompare(lists.Child, 1)
+					if err != nil {
+						return nil, err
+					}
+					defer elements.Release()
+					defer value.Release()
+					lists.Child = elements
+					return f(c, lists, value)
 				}
 				list, err := some.argAs(0, columnar.ListOf(t))
 				if err != nil {
@@ -481,7 +503,7 @@ func (c *call) lists(lists []kernel.Lists, fill func(i int, add func(k, j int)))
 	for k, l := range lists {
 		sources[k] = l.Child
 	}
-	child, err := kernel.Gather(c.env.Mem, sources, refs)
+	child, err := c.gather(sources, refs)
 	if err == nil && len(refs) > math.MaxInt32 {
 		child.Release()
 		err = fmt.Errorf("%d array elements in one batch are too many; make the batches smaller with SET batch_rows", len(refs))
@@ -570,18 +592,33 @@ func arrayDistinctScalar() *Scalar {
 }
 
 func arraySliceScalar() *Scalar {
-	return ofList("slice", "Part of an array from an element on (1 is the first, negative counts from the end), at most so many elements.", "slice(array(1, 2, 3, 4), 2, 2) = [2,3]", []Matcher{listType, bigint, bigint}, func(c *call, l kernel.Lists) func(int, func(k, j int)) {
-		start, length := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
-		return func(i int, add func(k, j int)) {
-			from, to := l.At(i)
-			n := int64(to - from)
-			at := start.at(i) - 1
-			if start.at(i) < 0 {
-				at = n + start.at(i)
-			}
-			for k := int64(0); at >= 0 && at+k < n && k < length.at(i); k++ {
-				add(0, from+int(at+k))
-			}
+	return &Scalar{Name: "slice", Doc: "Part of an array from an element on (1 is the first, negative counts from the end), at most so many elements. Element 0 and a negative number of elements are errors.", Example: "slice(array(1, 2, 3, 4), 2, 2) = [2,3]", Overloads: []Overload{{
+		Args: []Matcher{listType, bigint, bigint}, Result: sameAs(0), Fallible: true,
+		Bind: func(types []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+			return onRows(types[0], arraySlices), nil
+		},
+	}}}
+}
+
+func arraySlices(c *call) (arrow.Array, error) {
+	l, start, length := kernel.ListsOf(c.args[0]), numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
+	for i := range c.rows {
+		if c.isNull(0, i) || c.isNull(1, i) || c.isNull(2, i) || !c.active.Get(i) {
+			continue
+		}
+		if err := cmp.Or(notZero(start.at(i)), isLength(length.at(i))); err != nil {
+			return nil, err
+		}
+	}
+	return c.lists([]kernel.Lists{l}, func(i int, add func(k, j int)) {
+		from, to := l.At(i)
+		n := int64(to - from)
+		at := start.at(i) - 1
+		if start.at(i) < 0 {
+			at = n + start.at(i)
+		}
+		for k := int64(0); at >= 0 && at+k < n && k < length.at(i); k++ {
+			add(0, from+int(at+k))
 		}
 	})
 }
@@ -603,7 +640,7 @@ func arrayExtremeScalar(name, doc, example string, sign int, aliases ...string) 
 					}
 					rows[i] = int32(best)
 				}
-				return kernel.Take(c.env.Mem, l.Child, rows)
+				return c.take(l.Child, rows)
 			}), nil
 		},
 	}}}

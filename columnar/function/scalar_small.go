@@ -66,7 +66,7 @@ func againstZero(name, doc, example string, number Matcher, which func(isNull, i
 				}
 				null := columnar.Nulls(c.env.Mem, args[0], 1)
 				defer null.Release()
-				return kernel.Gather(c.env.Mem, []arrow.Array{a, zero, null}, refs)
+				return c.gather([]arrow.Array{a, zero, null}, refs)
 			}), nil
 		},
 	}}}

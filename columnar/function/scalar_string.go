@@ -236,11 +236,11 @@ var textFunctions = []textFunction{
 		},
 	},
 	{
-		name: "split_part", args: []Matcher{varchar, varchar, bigint}, doc: "The part with the given number, from 1, between occurrences of a separator; negative counts from the end; empty if there is none.",
+		name: "split_part", args: []Matcher{varchar, varchar, bigint}, fallible: true, doc: "The part with the given number, from 1, between occurrences of a separator; negative counts from the end; empty if there is none. Part 0 is an error.",
 		example: "split_part('a,b,c', ',', 2) = b",
 		f: func(_ *call, t []kernel.Texts, n []numbers[int64]) func([]byte, int) ([]byte, error) {
 			return func(dst []byte, i int) ([]byte, error) {
-				return append(dst, splitPart(t[0].At(i), t[1].At(i), n[0].at(i))...), nil
+				return append(dst, splitPart(t[0].At(i), t[1].At(i), n[0].at(i))...), notZeroPart(n[0].at(i))
 			}
 		},
 	},
@@ -501,6 +501,7 @@ func concatWSScalar() *Scalar {
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return onAllRows(columnar.String, func(c *call) (arrow.Array, error) {
 				parts, _ := c.textsAndInts()
+				given := 2 * c.argumentBytes()
 				w := kernel.NewTextWriter(c.env.Mem, c.rows, c.rows*16)
 				var known columnar.Bitmap
 				kernel.MarkValid(&known, c.args[0], c.rows)
@@ -517,6 +518,10 @@ func concatWSScalar() *Scalar {
 						first = false
 					}
 					w.End()
+					if err := c.room(int64(len(w.Data)) - given); err != nil {
+						w.Release()
+						return nil, err
+					}
 				}
 				valid, nulls := validityOfBitmap(c.env.Mem, &known)
 				return w.Finish(columnar.String, valid, nulls)

@@ -164,7 +164,7 @@ func timeScalars() []*Scalar {
 		batchTime("now", "The time of the batch: the same in every row, and when a batch is run again.", "now() >= make_timestamp(2000, 1, 1, 0, 0, 0) = true", "current_timestamp", "localtimestamp", "transaction_timestamp"),
 		todayScalar(), currentTimeScalar(),
 		truncateScalar(), datePartScalar(),
-		fromSeconds(), epochScalar(),
+		fromSeconds(), fromUnixtimeScalar(), epochScalar(),
 		scaled("epoch_ms", "Milliseconds since 1970 as a TIMESTAMP, or of one.", "epoch_ms(make_timestamp(1970, 1, 1, 0, 0, 1)) = 1000", 1000, "timestamp_millis", "unix_millis"),
 		scaled("epoch_us", "Microseconds since 1970 as a TIMESTAMP, or of one.", "epoch_us(make_timestamp(1970, 1, 1, 0, 0, 1)) = 1000000", 1, "timestamp_micros", "unix_micros"),
 		dateAddScalar("date_add", "A date moved by days, or a time by an interval; with a unit first, by so many units.", "date_add(make_date(2024, 2, 28), 2) = 2024-03-01", 1, "dateadd", "timestampadd", "adddate"),
@@ -337,7 +337,7 @@ func perPart(c *call, unit bool, f func(c *call, part kernel.Part) (arrow.Array,
 			refs[i] = kernel.MakeRef(k, i)
 		}
 	}
-	return kernel.Gather(c.env.Mem, columns, refs)
+	return c.gather(columns, refs)
 }
 
 func truncateScalar() *Scalar {
@@ -423,7 +423,7 @@ func fromSeconds() *Scalar {
 	seconds := func(m Matcher) Overload {
 		return Overload{Args: []Matcher{m}, Result: always(columnar.Timestamp), Fallible: true, Bind: castTo(columnar.Timestamp)}
 	}
-	return &Scalar{Name: "to_timestamp", Aliases: []string{"timestamp_seconds", "from_unixtime", "to_timestamp_ltz"}, Doc: "Seconds since 1970 as a TIMESTAMP; or a text read as one, in ISO form or in the form of a pattern (see strptime).", Example: "to_timestamp(90.5) = 1970-01-01 00:01:30.500000",
+	return &Scalar{Name: "to_timestamp", Aliases: []string{"timestamp_seconds", "to_timestamp_ltz"}, Doc: "Seconds since 1970 as a TIMESTAMP; or a text read as one, in ISO form or in the form of a pattern (see strptime).", Example: "to_timestamp(90.5) = 1970-01-01 00:01:30.500000",
 		Overloads: []Overload{seconds(decimalType), seconds(floatType), seconds(varchar), seconds(timestamp), parseOverload()}}
 }
 
@@ -437,7 +437,7 @@ func castTo(to arrow.DataType) func([]arrow.DataType, []arrow.Array) (Kernel, er
 }
 
 func epochScalar() *Scalar {
-	return &Scalar{Name: "unix_timestamp", Aliases: []string{"to_unix_timestamp", "unix_seconds"}, Doc: "Whole seconds since 1970 of a time, a date, or a text that reads as one; of the batch if none is given.", Example: "unix_timestamp(make_timestamp(1970, 1, 2, 0, 0, 0)) = 86400", Overloads: []Overload{
+	s := &Scalar{Name: "unix_timestamp", Aliases: []string{"to_unix_timestamp", "unix_seconds"}, Doc: "Whole seconds since 1970 of a time, a date, or a text that reads as one, in ISO form or in the form of a pattern (see strptime); of the batch if none is given.", Example: "unix_timestamp(make_timestamp(1970, 1, 2, 0, 0, 0)) = 86400", Overloads: []Overload{
 		{Args: []Matcher{timestamp}, Result: always(columnar.Int64), Bind: castTo(columnar.Int64)},
 		{Args: []Matcher{varchar}, Result: always(columnar.Int64), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
@@ -455,6 +455,8 @@ func epochScalar() *Scalar {
 			}, nil
 		}},
 	}}
+	s.Overloads = append(s.Overloads, unixTimeByPattern()...)
+	return s
 }
 
 // scaled is a number of units of so many microseconds as TIMESTAMP, and back.
@@ -534,17 +536,18 @@ func addMonthsScalar() *Scalar {
 }
 
 func monthsBetweenScalar() *Scalar {
-	return &Scalar{Name: "months_between", Doc: "Months from the second time to the first, with a fraction of a month of 31 days; whole if both are the same day of the month or the last.", Example: "months_between(make_date(2024, 3, 31), make_date(2024, 2, 29)) = 1", Overloads: []Overload{{
-		Args: []Matcher{timestamp, timestamp}, Result: always(columnar.Float64),
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return onRows(columnar.Float64, func(c *call) (arrow.Array, error) {
-				a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
-				return fixedRows(c, func(i int) float64 {
-					return monthsBetween(columnar.ToLocal(a.at(i), c.env.Location), columnar.ToLocal(b.at(i), c.env.Location))
-				})
-			}), nil
-		},
-	}}}
+	run := func(c *call) (arrow.Array, error) {
+		a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
+		return fixedRows(c, func(i int) float64 {
+			v := monthsBetween(columnar.ToLocal(a.at(i), c.env.Location), columnar.ToLocal(b.at(i), c.env.Location))
+			if len(c.args) > 2 && !columnar.Value(c.args[2].Array(), c.place(2, i)).(bool) {
+				return v
+			}
+			return math.Round(v*1e8) / 1e8
+		})
+	}
+	return define("months_between", "Months from the second time to the first, with a fraction of a month of 31 days; whole if both are the same day of the month or the last. To eight digits after the point, unless a third argument is false.", "months_between(make_date(2024, 3, 31), make_date(2024, 2, 29)) = 1",
+		[]Matcher{timestamp, timestamp}, columnar.Float64, run).alsoFor([]Matcher{timestamp, timestamp, boolean}, columnar.Float64, run)
 }
 
 func monthsBetween(a, b int64) float64 {
@@ -556,8 +559,7 @@ func monthsBetween(a, b int64) float64 {
 		return months
 	}
 	rest := (int64(aday-bday))*columnar.MicrosPerDay + columnar.FloorMod(a, columnar.MicrosPerDay) - columnar.FloorMod(b, columnar.MicrosPerDay)
-	v := months + float64(rest)/float64(31*columnar.MicrosPerDay)
-	return math.Round(v*1e8) / 1e8
+	return months + float64(rest)/float64(31*columnar.MicrosPerDay)
 }
 
 func lastDayScalar() *Scalar {

@@ -3,6 +3,7 @@ package function
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,7 +18,7 @@ func timeSequences(c *call) (arrow.Array, error) {
 	first, last := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 	step := stepsOf(c, func(i int) bool { return first.at(i) > last.at(i) })
 	return sequences(c, columnar.Timestamp, func(dst []int64, i int) ([]int64, error) {
-		return appendTimes(dst, first.at(i), last.at(i), step(i), c.env)
+		return c.appendTimes(dst, 0, first.at(i), last.at(i), step(i), c.env.Zone())
 	})
 }
 
@@ -30,7 +31,7 @@ func dateSequences(c *call) (arrow.Array, error) {
 		if err := wholeDays(step(i)); err != nil {
 			return nil, err
 		}
-		times, err = appendTimes(times[:0], int64(first.at(i))*columnar.MicrosPerDay, int64(last.at(i))*columnar.MicrosPerDay, step(i), &Env{})
+		times, err = c.appendTimes(times[:0], len(dst), int64(first.at(i))*columnar.MicrosPerDay, int64(last.at(i))*columnar.MicrosPerDay, step(i), time.UTC)
 		for _, t := range times {
 			dst = append(dst, int32(t/columnar.MicrosPerDay))
 		}
@@ -75,6 +76,9 @@ func stepsOf(c *call, back func(i int) bool) func(i int) arrow.MonthDayNanoInter
 	}
 }
 
+// roomEvery is after how many values of a row memory is asked for.
+const roomEvery = 1 << 14
+
 // sequences is the list of each row, made by extend.
 func sequences[T int32 | int64](c *call, elem arrow.DataType, extend func(dst []T, i int) ([]T, error)) (arrow.Array, error) {
 	valid, nulls := c.validity()
@@ -100,8 +104,9 @@ func sequences[T int32 | int64](c *call, elem arrow.DataType, extend func(dst []
 	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(elem, len(values), 0, nil, data)), nil
 }
 
-func appendTimes(dst []int64, first, last int64, step arrow.MonthDayNanoInterval, env *Env) ([]int64, error) {
-	second, ok := kernel.AddInterval(first, step, 1, env.Zone())
+// appendTimes appends the times of one row to dst; the rows before have made so many others.
+func (c *call) appendTimes(dst []int64, before int, first, last int64, step arrow.MonthDayNanoInterval, zone *time.Location) ([]int64, error) {
+	second, ok := kernel.AddInterval(first, step, 1, zone)
 	if !ok || second == first || second > first && first > last || second < first && first < last {
 		if first == last {
 			return append(dst, first), nil
@@ -111,15 +116,29 @@ func appendTimes(dst []int64, first, last int64, step arrow.MonthDayNanoInterval
 	if surelyTooMany(first, last, step) {
 		return nil, errTooMany("sequence", maxElements+1)
 	}
+	even := step.Months == 0 && step.Nanoseconds%1000 == 0 && (step.Days == 0 || columnar.IsUTC(zone)) // all steps are as long as the first
 	for k, at := int64(1), first; second > first && at <= last || second < first && at >= last; k++ {
 		if dst = append(dst, at); k > maxElements {
 			return nil, errTooMany("sequence", k)
+		}
+		if k%roomEvery == 0 {
+			if err := c.room(8 * int64(before+len(dst))); err != nil {
+				return nil, err
+			}
+		}
+		if even {
+			next := at + (second - first)
+			if (next > at) != (second > first) {
+				break // beyond all times
+			}
+			at = next
+			continue
 		}
 		moved, err := scaleInterval(step, k)
 		if err != nil {
 			return nil, err
 		}
-		if at, ok = kernel.AddInterval(first, moved, 1, env.Zone()); !ok {
+		if at, ok = kernel.AddInterval(first, moved, 1, zone); !ok {
 			break // beyond all times
 		}
 	}

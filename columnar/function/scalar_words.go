@@ -90,11 +90,17 @@ func (c *call) textLists(f func(i int) [][]byte) (arrow.Array, error) {
 	valid, nulls := c.validity()
 	buf, ends := kernel.Make[int32](c.env.Mem, c.rows+1)
 	var texts [][]byte
+	given := 2 * c.argumentBytes()
 	size := 0
 	ends[0] = 0
 	for i := range c.rows {
 		if isSet(valid, i) {
 			texts = append(texts, f(i)...)
+		}
+		if err := c.room(bytesOfElement*int64(len(texts)) - given); err != nil {
+			releaseBuffer(valid)
+			buf.Release()
+			return nil, err
 		}
 		ends[i+1] = int32(len(texts))
 	}

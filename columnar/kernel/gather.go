@@ -270,3 +270,29 @@ func gatherConcatenated(mem memory.Allocator, sources []arrow.Array, refs []Ref)
 	}
 	return Take(mem, whole, rows)
 }
+
+// GatheredBytes is about how much memory the result of Gather takes.
+func GatheredBytes(sources []arrow.Array, refs []Ref) int64 {
+	if len(sources) == 1 {
+		rows := make([]int32, len(refs))
+		for i, r := range refs {
+			rows[i] = int32(uint32(r))
+		}
+		return columnar.TakenBytes(sources[0], rows)
+	}
+	n := int64(0)
+	widths := make([]func(row int) int64, len(sources))
+	for i, s := range sources {
+		of, each := RowBytes(s)
+		if of == nil {
+			of = func(int) int64 { return each }
+		}
+		widths[i] = of
+	}
+	for _, r := range refs {
+		if r != NoRow {
+			n += widths[r>>32](r.Row())
+		}
+	}
+	return n
+}

@@ -123,15 +123,15 @@ func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Loca
 	default:
 		for i, v := range in {
 			days := columnar.FloorDiv(columnar.ToLocal(v, loc), columnar.MicrosPerDay)
-			out[i] = columnar.StartOfDay(truncateDays(days, unit), loc)
+			out[i] = columnar.StartOfDay(TruncateDays(days, unit), loc)
 		}
 	}
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
 	return Wrap(columnar.Timestamp, n, nulls, valid, buf)
 }
 
-// truncateDays is the first day of the unit, a day or longer, that days lies in.
-func truncateDays(days int64, unit Part) int64 {
+// TruncateDays is the first day of the unit, a day or longer, that days lies in.
+func TruncateDays(days int64, unit Part) int64 {
 	switch unit {
 	case Day:
 		return days

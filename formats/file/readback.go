@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -42,9 +43,21 @@ func (o *ReadOptions) lists(fsys vfs.FS, dir string, keys, names []string) bool 
 	if err != nil || root.file != "" {
 		return false
 	}
-	from, to := vfs.Resolve(fsys, root.dir), vfs.Resolve(fsys, dir)
-	state := begin(root.patterns)
-	if below, ok := elementsBelow(to, from); ok && len(below) <= len(keys) {
+	w := sinkFiles{dir: vfs.Resolve(fsys, dir), keys: keys, names: names}
+	from, state := vfs.Resolve(fsys, root.dir), begin(root.patterns)
+	return w.isListed(from, state, o.Recursive) || w.isLinked(fsys, from, state, o.Recursive, map[string]bool{})
+}
+
+// sinkFiles are the files that a sink writes.
+type sinkFiles struct {
+	dir         string // resolved
+	keys, names []string
+}
+
+// isListed says whether a listing that begins in from, which is resolved, comes upon them.
+func (w sinkFiles) isListed(from string, state globState, recursive bool) bool {
+	keys := w.keys
+	if below, ok := elementsBelow(w.dir, from); ok && len(below) <= len(keys) {
 		// It begins in a folder of a partition.
 		for i, name := range below {
 			if !strings.HasPrefix(name, keys[i]+"=") {
@@ -53,21 +66,58 @@ func (o *ReadOptions) lists(fsys vfs.FS, dir string, keys, names []string) bool 
 		}
 		keys = keys[len(below):]
 	} else {
-		below, ok := elementsBelow(from, to)
+		below, ok := elementsBelow(from, w.dir)
 		if !ok {
 			return false
 		}
 		for _, name := range below {
-			state = state.folder(name, o.Recursive)
+			state = state.folder(name, recursive)
 		}
 	}
 	for _, key := range keys {
-		state = state.partition(key, o.Recursive)
+		state = state.partition(key, recursive)
 	}
-	return slices.ContainsFunc(names, func(name string) bool {
+	return slices.ContainsFunc(w.names, func(name string) bool {
 		matched, _ := state.step(name)
 		return matched
 	})
+}
+
+// isLinked says whether a listing that begins in dir comes upon them through a link to a
+// folder, which may not be there yet. seen are the folders that were looked at.
+func (w sinkFiles) isLinked(fsys vfs.FS, dir string, state globState, recursive bool, seen map[string]bool) bool {
+	key := fmt.Sprint(dir, state)
+	if seen[key] {
+		return false
+	}
+	seen[key] = true
+	type folder struct {
+		dir   string
+		state globState
+	}
+	var folders []folder
+	found := false
+	// What cannot be read is for the listing itself to tell.
+	_ = vfs.List(fsys, dir, func(part []fs.DirEntry) error {
+		for _, e := range part {
+			isLink := e.Type()&fs.ModeSymlink != 0
+			below := globState(nil)
+			if isLink || e.IsDir() {
+				below = state.folder(e.Name(), recursive)
+			}
+			if below == nil {
+				continue
+			}
+			name := path.Join(dir, e.Name())
+			if isLink {
+				name = vfs.Resolve(fsys, name)
+				found = found || w.isListed(name, below, recursive)
+			}
+			folders = append(folders, folder{name, below})
+		}
+		return nil
+	})
+	return found || slices.ContainsFunc(folders, func(f folder) bool { return w.isLinked(fsys, f.dir, f.state, recursive, seen) })
 }
 
 // elementsBelow are the names that lead from dir to p; ok is false if p does not lie in it.

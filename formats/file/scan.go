@@ -360,7 +360,7 @@ func (c *fileColumns) pruned(filters []expr.Expr) bool {
 		if refs > 0 && refs == folders && !eval.HoldsForConstants(e, func(i int) arrow.Array { return c.values[i] }) {
 			return true
 		}
-		if eval.IsFallible(e) {
+		if expr.IsFallible(e) {
 			return false
 		}
 	}
@@ -399,7 +399,7 @@ func (c *fileColumns) contentFilters(filters []expr.Expr) []expr.Expr {
 	var out []expr.Expr
 	for _, e := range filters {
 		if !c.isContent(e) {
-			if eval.IsFallible(e) {
+			if expr.IsFallible(e) {
 				break // what comes after it might hide its error
 			}
 			continue

@@ -14,7 +14,6 @@ import (
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 	"github.com/tidemill/tidemill/logical/expr"
-	"github.com/tidemill/tidemill/physical/eval"
 )
 
 // probe asks for one of some values in a column: without any of them in a row group, no
@@ -100,7 +99,7 @@ type prober struct {
 // all goes through filters. One that may be an error hides those behind it.
 func (p *prober) all(filters []expr.Expr) {
 	for _, f := range filters {
-		if eval.IsFallible(f) {
+		if expr.IsFallible(f) {
 			return
 		}
 		switch x := f.(type) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/incremental/state"
 	"github.com/tidemill/tidemill/logical"
@@ -52,7 +53,7 @@ type joinSide struct {
 }
 
 // describeJoin keeps both sides. What is kept follows from the analyzed plan alone.
-func describeJoin(j *logical.Join, mode connector.OutputMode) (*Operator, error) {
+func describeJoin(j *logical.Join, mode connector.OutputMode, form int) (*Operator, error) {
 	s := &joinState{kind: j.Kind, parts: logical.PartsOf(j)}
 	o := &Operator{node: j, name: j.State, kind: "symmetricHashJoin", mode: mode, join: s, spec: state.Spec{Operator: j.State}}
 	left, right := logical.JoinBounds(j)
@@ -71,23 +72,27 @@ func describeJoin(j *logical.Join, mode connector.OutputMode) (*Operator, error)
 		side.lateTime, side.lateMark = lateColumn(in, side.bound)
 		o.evicted = o.evicted || side.bound != nil
 	}
-	o.text = s.text(j, o.spec.Tables)
+	o.text = s.text(j, o.spec.Tables, form)
 	return o, nil
 }
 
 // text tells what the state of a join means, with types.
-func (s *joinState) text(j *logical.Join, tables []state.TableSchema) string {
+func (s *joinState) text(j *logical.Join, tables []state.TableSchema, form int) string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "%s on=%s", s.kind, s.sided(j.On))
+	on := s.sided(j.On)
+	if form > checkpoint.FormerReads {
+		on = newReader(form).normal(on)
+	}
+	fmt.Fprintf(&sb, "%s on=%s", s.kind, on)
 	for _, t := range tables {
 		fmt.Fprintf(&sb, " %s keys=[%s] values=[%s]", t.Name, typedNames(t.Key), typedNames(t.Values))
 	}
 	return sb.String()
 }
 
-// sided prints a condition with left and right in place of table names, so that an alias
+// sided is a condition with left and right in place of table names, so that an alias
 // in the query may change.
-func (s *joinState) sided(e expr.Expr) string {
+func (s *joinState) sided(e expr.Expr) expr.Expr {
 	out, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
 		c, ok := x.(*expr.Column)
 		if !ok {
@@ -101,9 +106,9 @@ func (s *joinState) sided(e expr.Expr) string {
 		return &n, nil
 	})
 	if err != nil {
-		return e.String()
+		return e // the function above returns none
 	}
-	return out.String()
+	return out
 }
 
 func typedNames(list []arrow.Field) string {

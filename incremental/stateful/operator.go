@@ -43,13 +43,13 @@ type Operator struct {
 	evictOffset int64 // microseconds
 }
 
-// Describe says what a node with a State name keeps. Nodes that are not supported on
-// streams are an *logical.UnsupportedError.
-func Describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
-	o, err := describe(n, mode)
+// Describe says what a node with a State name keeps, in a form of checkpoint.Reads. Nodes
+// that are not supported on streams are an *logical.UnsupportedError.
+func Describe(n logical.Node, mode connector.OutputMode, form int) (*Operator, error) {
+	o, err := describe(n, mode, form)
 	if err == nil {
 		o.text += windowsBelow(n)
-		o.reads = readsOf(n)
+		o.reads = readsOf(n, form)
 	}
 	return o, err
 }
@@ -80,7 +80,7 @@ func unqualifiedWindow(w *logical.Window) string {
 	return plain.String()
 }
 
-func describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
+func describe(n logical.Node, mode connector.OutputMode, form int) (*Operator, error) {
 	switch x := n.(type) {
 	case *logical.Aggregate:
 		return describeAggregate(x, mode)
@@ -89,7 +89,7 @@ func describe(n logical.Node, mode connector.OutputMode) (*Operator, error) {
 	case *logical.Limit:
 		return describeLimit(x, mode), nil
 	case *logical.Join:
-		return describeJoin(x, mode)
+		return describeJoin(x, mode, form)
 	case *logical.MapGroups:
 		return describeGroups(x, mode)
 	}

@@ -17,9 +17,9 @@ import (
 // name: that one is compared itself. What a bounded table holds may change from batch to
 // batch, and so may a delay; neither is told. A change of these texts is another
 // checkpoint.ReadsForm.
-func readsOf(n logical.Node) *checkpoint.Reads {
-	r := newReader()
-	out := &checkpoint.Reads{Form: checkpoint.ReadsForm}
+func readsOf(n logical.Node, form int) *checkpoint.Reads {
+	r := newReader(form)
+	out := &checkpoint.Reads{Form: form}
 	var names []string
 	var texts []expr.Expr
 	add := func(name string, e expr.Expr) { names, texts = append(names, name), append(texts, e) }
@@ -65,19 +65,27 @@ func readsOf(n logical.Node) *checkpoint.Reads {
 	return out
 }
 
-// rows tell which rows a node gives: those of from that meet all conditions.
+// rows tell which rows a node gives: those of from, or of sides that inner joins put
+// together, that meet all conditions.
 type rows struct {
-	conditions []string
-	from       []string // lines, what is below indented
+	conditions []condition
+	joins      []pairing  // those below others come first
+	sides      [][]string // of joins
+	from       []string   // lines, what is below indented
 }
 
 func (s rows) lines() []string {
-	slices.Sort(s.conditions)
-	var out []string
-	for _, c := range slices.Compact(s.conditions) {
-		out = append(out, short(checkpoint.FilterLine+c, longestLine))
+	filters, on := s.resolve()
+	texts := make([]string, len(filters))
+	for i, c := range filters {
+		texts[i] = c.text
 	}
-	return append(out, s.from...)
+	slices.Sort(texts)
+	var out []string
+	for _, text := range slices.Compact(texts) {
+		out = append(out, short(checkpoint.FilterLine+text, longestLine))
+	}
+	return append(out, s.joined(on)...)
 }
 
 func indented(list ...rows) []string {
@@ -92,12 +100,14 @@ func indented(list ...rows) []string {
 
 // reader writes plans down. Columns are told by where they come from.
 type reader struct {
+	form    int
 	columns map[expr.ID]expr.Expr
+	leaves  map[expr.ID]leaves
 	labels  map[string]int
 }
 
-func newReader() *reader {
-	return &reader{columns: map[expr.ID]expr.Expr{}, labels: map[string]int{}}
+func newReader(form int) *reader {
+	return &reader{form: form, columns: map[expr.ID]expr.Expr{}, leaves: map[expr.ID]leaves{}, labels: map[string]int{}}
 }
 
 // label tells two nodes of one name apart: t, t#2.
@@ -112,6 +122,7 @@ func (r *reader) label(name string) string {
 // origin says that a column comes from a node as it is.
 func (r *reader) origin(label string, c *expr.Column, name string) {
 	r.columns[c.ID] = &expr.Column{Name: label + "." + name, DataType: c.DataType, Null: c.Null}
+	r.leaves[c.ID] = leaves{label: true}
 }
 
 func (r *reader) origins(label string, columns ...*expr.Column) {
@@ -237,22 +248,6 @@ func (r *reader) union(x *logical.Union) string {
 	return "Union"
 }
 
-// join of which one side at least is bounded. What an inner join asks for is a condition
-// like others.
-func (r *reader) join(x *logical.Join, left, right rows) rows {
-	on := r.conditions(x.On)
-	if x.Kind == logical.InnerJoin || x.Kind == logical.CrossJoin {
-		from := rows{from: left.from}
-		return rows{
-			conditions: slices.Concat(on, left.conditions, right.conditions),
-			from:       append([]string{"Join inner"}, indented(from, rows{from: right.from})...),
-		}
-	}
-	slices.Sort(on)
-	line := short("Join "+x.Kind.String()+" on "+strings.Join(slices.Compact(on), " AND "), longestLine)
-	return rows{from: append([]string{line}, indented(left, right)...)}
-}
-
 // state is a stateful node below the one that is told: its state is compared itself.
 func (r *reader) state(n logical.Node, name string) rows {
 	switch x := n.(type) {
@@ -292,12 +287,12 @@ func (r *reader) values(x *logical.Values) rows {
 }
 
 func (r *reader) define(columns []expr.Named) {
-	made := make([]expr.Expr, len(columns))
+	made, of := make([]expr.Expr, len(columns)), make([]leaves, len(columns))
 	for i, c := range columns {
-		made[i] = r.canonical(c.Expr)
+		made[i], of[i] = r.canonical(c.Expr), r.leavesOf(expr.Columns(c.Expr)...)
 	}
 	for i, c := range columns {
-		r.columns[c.ID] = made[i]
+		r.columns[c.ID], r.leaves[c.ID] = made[i], of[i]
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical/expr"
 )
 
@@ -15,20 +16,36 @@ const (
 	longestLine = 400
 )
 
-// canonical is e over columns of the sources, written in one of the ways that mean the
-// same: what AND and OR join, and what IN lists, in the order of the texts, each once.
+// canonical is e over columns of the sources, in its normal form.
 func (r *reader) canonical(e expr.Expr) expr.Expr {
+	return r.rewritten(e, func(c *expr.Column) expr.Expr {
+		if known := r.columns[c.ID]; known != nil {
+			return known
+		}
+		return &expr.Column{Name: c.Name, DataType: c.DataType, Null: c.Null}
+	})
+}
+
+// normal is e written in one of the ways that mean the same: what AND and OR join, and
+// what IN lists, in the order of the texts, each once, and comparisons, sums and products
+// the way around that oriented says.
+func (r *reader) normal(e expr.Expr) expr.Expr {
+	return r.rewritten(e, func(c *expr.Column) expr.Expr { return c })
+}
+
+func (r *reader) rewritten(e expr.Expr, column func(*expr.Column) expr.Expr) expr.Expr {
 	out, err := expr.Transform(e, func(x expr.Expr) (expr.Expr, error) {
 		switch x := x.(type) {
 		case *expr.Column:
-			if known := r.columns[x.ID]; known != nil {
-				return known, nil
-			}
-			return &expr.Column{Name: x.Name, DataType: x.DataType, Null: x.Null}, nil
+			return column(x), nil
 		case *expr.Logic:
 			return bounded(canonicalLogic(x)), nil
 		case *expr.In:
 			return bounded(&expr.In{Value: x.Value, List: byText(x.List)}), nil
+		case *expr.Call:
+			if r.form > checkpoint.FormerReads {
+				return bounded(oriented(x)), nil
+			}
 		}
 		return bounded(x), nil
 	})
@@ -36,6 +53,27 @@ func (r *reader) canonical(e expr.Expr) expr.Expr {
 		return e // the function above returns none
 	}
 	return out
+}
+
+// turned are the operators that mean the same with their sides exchanged, and as what.
+var turned = map[string]string{
+	"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "+": "+", "*": "*",
+	"is_distinct_from": "is_distinct_from", "is_not_distinct_from": "is_not_distinct_from",
+}
+
+// oriented is c with constants on the right, and else the sides in the order of their
+// texts.
+func oriented(c *expr.Call) expr.Expr {
+	name, ok := turned[c.Func.Name]
+	if !ok || len(c.Args) != 2 {
+		return c
+	}
+	left, right := c.Args[0], c.Args[1]
+	l, r := len(expr.Columns(left)) == 0, len(expr.Columns(right)) == 0
+	if r && !l || l == r && left.String() <= right.String() {
+		return c
+	}
+	return &expr.Call{Func: &function.Scalar{Name: name}, Signature: c.Signature, Args: []expr.Expr{right, left}, Place: c.Place}
 }
 
 func canonicalLogic(x *expr.Logic) expr.Expr {
@@ -89,20 +127,6 @@ func (r *reader) list(list []expr.Expr) []expr.Expr {
 	out := make([]expr.Expr, len(list))
 	for i, e := range list {
 		out[i] = r.canonical(e)
-	}
-	return out
-}
-
-// conditions are what cond, which may be nil, asks for, one by one.
-func (r *reader) conditions(cond expr.Expr) []string {
-	if cond == nil {
-		return nil
-	}
-	var out []string
-	for _, written := range expr.Conjuncts(cond) {
-		for _, c := range expr.Conjuncts(r.canonical(written)) {
-			out = append(out, c.String())
-		}
 	}
 	return out
 }

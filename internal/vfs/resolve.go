@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 )
@@ -8,7 +9,7 @@ import (
 // Resolver is an FS that knows where a name leads.
 type Resolver interface {
 	// Resolve gives the one absolute name of a file, with the links on the way to it
-	// followed as far as there is something; the rest is kept as it is.
+	// followed, those to nothing too; what is not there is kept as it is.
 	Resolve(name string) string
 }
 
@@ -27,14 +28,26 @@ func (osFS) Resolve(name string) string {
 	if err != nil {
 		return path.Clean(name)
 	}
-	rest := ""
-	for there := abs; ; there = filepath.Dir(there) {
+	rest, links := "", 0
+	for there := abs; ; {
 		if real, err := filepath.EvalSymlinks(there); err == nil {
 			return filepath.ToSlash(filepath.Join(real, rest))
 		}
-		if there == filepath.Dir(there) {
+		above := filepath.Dir(there)
+		if there == above {
 			return filepath.ToSlash(abs)
 		}
-		rest = filepath.Join(filepath.Base(there), rest)
+		if to, err := os.Readlink(there); err == nil && links < mostLinks { // to nothing, so far
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(osFS{}.Resolve(above), to)
+			}
+			there, links = filepath.Clean(to), links+1
+			continue
+		}
+		rest, there = filepath.Join(filepath.Base(there), rest), above
 	}
 }
+
+// mostLinks is how many links are followed that lead to nothing: they may lead to each
+// other.
+const mostLinks = 40

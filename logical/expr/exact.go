@@ -13,37 +13,36 @@ var compared = map[string]bool{
 	"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true, "is_distinct_from": true, "is_not_distinct_from": true,
 }
 
-// exactly are decimals in a form in which they can be compared whatever their scales, if
-// their common type would need more than the 38 digits there are; else list.
+// exactly are decimals, or nested values with decimals in them, in a form in which they can be
+// compared whatever their scales, if their common type would need more than the 38 digits there
+// are; else list.
 func exactly(list []Expr) []Expr {
-	var whole, scale int32
-	for _, e := range list {
-		d, ok := columnar.AsDecimal(e.Type())
-		switch {
-		case ok:
-			whole, scale = max(whole, d.Precision-d.Scale), max(scale, d.Scale)
-		case e.Type().ID() != arrow.NULL:
+	if !columnar.BeyondDecimal(Types(list)...) {
+		return list
+	}
+	common := list[0].Type()
+	for _, e := range list[1:] {
+		t, ok := columnar.Meet(common, e.Type())
+		if !ok {
 			return list
 		}
-	}
-	if whole+scale <= columnar.MaxPrecision {
-		return list
+		common = t
 	}
 	out := make([]Expr, len(list))
 	for i, e := range list {
-		out[i] = e
-		if d, ok := columnar.AsDecimal(e.Type()); ok {
-			out[i] = exact(CastTo(e, d))
+		if out[i] = e; e.Type().ID() != arrow.NULL {
+			out[i] = exact(CastTo(e, columnar.WithOwnDecimals(common, e.Type())))
 		}
 	}
 	return out
 }
 
-// exact is a decimal taken apart at its point: structs of that type compare as the numbers
-// do. It is made for its use and is not in the registry.
+// exact is a value with its decimals taken apart at the point: structs of that type compare as
+// the numbers do. It is made for its use and is not in the registry.
 func exact(x Expr) Expr {
+	to := kernel.PartsOf(x.Type())
 	f := &function.Scalar{Name: "exact", Overloads: []function.Overload{{
-		Result: func([]arrow.DataType) (arrow.DataType, error) { return kernel.DecimalParts, nil },
+		Result: func([]arrow.DataType) (arrow.DataType, error) { return to, nil },
 		Bind: func([]arrow.DataType, []arrow.Array) (function.Kernel, error) {
 			return func(env *function.Env, args []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
 				parts := kernel.SplitDecimals(env.Mem, args[0].Array())
@@ -54,6 +53,6 @@ func exact(x Expr) Expr {
 			}, nil
 		},
 	}}}
-	sig := &function.Signature{Overload: &f.Overloads[0], Args: []arrow.DataType{x.Type()}, Result: kernel.DecimalParts}
+	sig := &function.Signature{Overload: &f.Overloads[0], Args: []arrow.DataType{x.Type()}, Result: to}
 	return &Call{Func: f, Signature: sig, Args: []Expr{x}}
 }

@@ -5,8 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
+	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
 // rowFunction is a function that exists with OVER only, or means something of its own
@@ -98,13 +101,13 @@ func (o *Over) SetFunction(name string, args []Expr, ignoreNulls bool) error {
 	switch o.Func {
 	case "ntile":
 		o.DataType = columnar.Int64
-		args[0], err = wholeArgument(name, 0, args[0])
+		args[0], err = positiveArgument(name, 0, args[0], "the number of parts")
 	case "lag", "lead":
 		o.DataType = args[0].Type()
 		args, err = o.shiftArguments(name, args)
 	case "nth_value":
 		o.DataType = args[0].Type()
-		args[1], err = wholeArgument(name, 1, args[1])
+		args[1], err = positiveArgument(name, 1, args[1], "the place of nth_value")
 	case "first_value", "last_value":
 		o.DataType = args[0].Type()
 	case "percent_rank", "cume_dist":
@@ -122,6 +125,18 @@ func wholeArgument(name string, i int, x Expr) (Expr, error) {
 		return nil, overErrorf(i, "", "%s takes a whole number here, not %s", name, columnar.TypeName(x.Type()))
 	}
 	return CastTo(x, columnar.Int64), nil
+}
+
+// positiveArgument makes argument i a BIGINT; a constant below 1 is refused.
+func positiveArgument(name string, i int, x Expr, what string) (Expr, error) {
+	n, err := wholeArgument(name, i, x)
+	if err != nil {
+		return nil, err
+	}
+	if v := constant(n); v != nil && (columnar.IsNull(v, 0) || columnar.Value(v, 0).(int64) < 1) {
+		return nil, overErrorf(i, "", "%s must be positive, not %s", what, x)
+	}
+	return n, nil
 }
 
 // shiftArguments are the value, the offset and, if there is one, the default of lag and
@@ -197,6 +212,9 @@ func (o *Over) SetRange(reg *function.Registry, low, high Expr) error {
 		if offset == nil {
 			continue
 		}
+		if problem := offsetProblem(offset); problem != "" {
+			return overErrorf(i, "", "the offset of a frame %s", problem)
+		}
 		b := bounds[i]
 		op := "+"
 		if (b.Kind == Preceding) != o.Order[0].Descending {
@@ -222,4 +240,26 @@ func (o *Over) SetRange(reg *function.Registry, low, high Expr) error {
 		}
 	}
 	return nil
+}
+
+// offsetProblem is why a constant is no offset of a frame; empty if it is one.
+func offsetProblem(offset Expr) string {
+	v := constant(offset)
+	if v == nil {
+		return ""
+	}
+	if columnar.IsNull(v, 0) {
+		return "is not NULL"
+	}
+	if f, ok := columnar.Value(v, 0).(float64); ok && f != f {
+		return "is not NaN"
+	}
+	zero, err := NewLiteral(int64(0))
+	if v.DataType().ID() == columnar.Interval.ID() {
+		zero, err = NewLiteral(arrow.MonthDayNanoInterval{})
+	}
+	if none := constant(CastTo(zero, v.DataType())); err == nil && none != nil && kernel.CompareValues(v, 0, none, 0) < 0 {
+		return "is not negative"
+	}
+	return ""
 }

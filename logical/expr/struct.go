@@ -33,7 +33,7 @@ func NewStruct(names []string, args []Expr) Expr {
 		Result:   result,
 		Bind: func([]arrow.DataType, []arrow.Array) (function.Kernel, error) {
 			return func(env *function.Env, args []columnar.Datum, rows int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				return makeStruct(env.Mem, dt, args, rows), nil
+				return makeStruct(env, dt, args, rows)
 			}, nil
 		},
 	}}}
@@ -41,16 +41,19 @@ func NewStruct(names []string, args []Expr) Expr {
 	return &Call{Func: f, Signature: sig, Args: args}
 }
 
-func makeStruct(mem memory.Allocator, dt *arrow.StructType, args []columnar.Datum, rows int) columnar.Datum {
+func makeStruct(env *function.Env, dt *arrow.StructType, args []columnar.Datum, rows int) (columnar.Datum, error) {
 	children := make([]arrow.ArrayData, len(args))
 	for i, a := range args {
-		column := columnar.Broadcast(mem, a, rows)
+		column, err := env.Broadcast(a, rows)
+		if err != nil {
+			return columnar.Datum{}, err
+		}
 		defer column.Release()
 		children[i] = column.Data()
 	}
 	data := array.NewData(dt, rows, []*memory.Buffer{nil}, children, 0, 0)
 	defer data.Release()
-	return columnar.ColumnDatum(array.NewStructData(data))
+	return columnar.ColumnDatum(array.NewStructData(data)), nil
 }
 
 // NewField is field i of a struct; of a struct just made, the value it was made of.

@@ -22,8 +22,8 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 		}
 		return columns[0], nil
 	}
-	if several := e.severalBest(n, name); several != nil {
-		return e.bind(several)
+	if several, err := e.severalBest(n, name); several != nil || err != nil {
+		return several, err
 	}
 	if to := castFunctions[name]; to != "" && len(n.Args) == 1 && n.Over == nil {
 		if _, known := e.b.p.Functions.Scalar(name); !known {
@@ -223,7 +223,26 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 	if agg.Order, err = e.aggregateOrder(n, name, agg); err != nil {
 		return nil, err
 	}
+	if e.belongsAround(agg) {
+		return nil, e.b.unsupported(n, "an aggregate over columns of the query around this one alone", "by the rules of SQL it is one of that query",
+			"compute it in a subquery in FROM, whose column can be used here")
+	}
 	return agg, nil
+}
+
+// belongsAround says whether an aggregate uses columns, and none of this query: by the
+// standard it aggregates the rows of the query around it that has them.
+func (e *env) belongsAround(agg *expr.Agg) bool {
+	around := false
+	for _, id := range expr.Columns(agg) {
+		if e.rel != nil && e.rel.node.Schema().Has(id) {
+			return false
+		}
+		for o := e.outer; o != nil && !around; o = o.outer {
+			around = o.rel != nil && o.rel.node.Schema().Has(id)
+		}
+	}
+	return around
 }
 
 // aggregateCall binds a call of an aggregate function, its arguments in the scope in.

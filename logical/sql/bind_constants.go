@@ -55,3 +55,32 @@ func constantOf(x expr.Expr) (arrow.Array, error) {
 	}
 	return d.Array(), nil
 }
+
+// foldedNumber is the value of an integer that reads no row, as a BIGINT; nil if it is none.
+func foldedNumber(x expr.Expr) arrow.Array {
+	env := &function.Env{Mem: memory.DefaultAllocator}
+	folded, err := expr.Transform(expr.CastTo(x, columnar.Int64), func(x expr.Expr) (expr.Expr, error) { return expr.Fold(env, x), nil })
+	if l, ok := folded.(*expr.Literal); ok && err == nil {
+		return l.Value
+	}
+	return nil
+}
+
+// byPattern are the functions whose second argument is the pattern of a time.
+var byPattern = map[string]bool{
+	"strftime": true, "strptime": true, "to_timestamp": true, "to_date": true, "try_to_timestamp": true, "try_to_date": true,
+	"unix_timestamp": true, "from_unixtime": true, "to_char": true,
+}
+
+// doubtfulPattern is what a constant pattern of a time says and probably does not mean.
+func doubtfulPattern(x expr.Expr) string {
+	c, ok := x.(*expr.Call)
+	if !ok || !byPattern[c.Func.Name] || len(c.Args) != 2 {
+		return ""
+	}
+	pattern, ok := c.Args[1].(*expr.Literal)
+	if !ok || pattern.IsNull() || pattern.Type().ID() != arrow.STRING {
+		return ""
+	}
+	return function.DoubtfulPattern(pattern.Value.ValueStr(0))
+}

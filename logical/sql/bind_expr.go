@@ -98,6 +98,9 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 	if err := checkConstants(x); err != nil {
 		return nil, e.b.wrap(n, fmt.Errorf("%s: %w", x, err))
 	}
+	if doubt := doubtfulPattern(x); doubt != "" {
+		e.b.warn(n, "%s", doubt)
+	}
 	return x, nil
 }
 

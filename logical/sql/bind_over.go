@@ -231,9 +231,6 @@ func (e *env) rangeBounds(o *expr.Over, f *ast.Frame) error {
 		if len(expr.Columns(offset)) > 0 {
 			return e.b.errorf(s.Offset, "the offset of a frame is a constant")
 		}
-		if u, ok := ast.Unparen(s.Offset).(*ast.Unary); ok && u.Op == "-" {
-			return e.b.errorf(s.Offset, "the offset of a frame is not negative")
-		}
 		offsets[i] = e.timeText(offset, o.RangeKey())
 	}
 	return e.overError(o.SetRange(e.b.p.Functions, offsets[0], offsets[1]), f, f.Low.Offset, f.High.Offset)

@@ -18,10 +18,10 @@ var castFunctions = map[string]string{
 
 // severalBest is max_by(x, y, n) and the like, max(x, n) and approx_top_k(x, n) as what it
 // means: the first n of an array in order. Nil for every other call.
-func (e *env) severalBest(n *ast.Call, name string) ast.Expr {
+func (e *env) severalBest(n *ast.Call, name string) (expr.Expr, error) {
 	f, ok := e.b.p.Functions.Aggregate(name)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	inner := *n
 	var count ast.Expr = &ast.Number{Span: n.Span, Text: "5"}
@@ -46,10 +46,26 @@ func (e *env) severalBest(n *ast.Call, name string) ast.Expr {
 		}
 		inner.Filter = known
 	default:
-		return nil
+		return nil, nil
+	}
+	if err := e.checkCount(count, name); err != nil {
+		return nil, err
 	}
 	one := &ast.Number{Span: n.Span, Text: "1"}
-	return &ast.Slice{Span: n.Span, X: &inner, Low: one, High: count}
+	return e.bind(&ast.Slice{Span: n.Span, X: &inner, Low: one, High: count})
+}
+
+// checkCount refuses how many are wanted, unless it is one number from 1 on for all rows.
+func (e *env) checkCount(count ast.Expr, name string) error {
+	x, err := e.bind(count)
+	if err != nil {
+		return err
+	}
+	v := foldedNumber(x)
+	if v != nil && columnar.IsInteger(x.Type()) && !columnar.IsNull(v, 0) && columnar.Value(v, 0).(int64) > 0 {
+		return nil
+	}
+	return e.b.errorf(count, "%s takes a constant whole number of 1 or more here, not %s", name, x)
 }
 
 func bestFirst(x ast.Expr, largest bool) []*ast.OrderItem {
@@ -80,6 +96,20 @@ func (e *env) toNumber(n *ast.Call, name string) (expr.Expr, error) {
 	return e.call(n, name, append(args, expr.CastTo(nullLiteral(), dt))...)
 }
 
+// aggregateOfElements is the aggregate of a list that has no function of its own, as what it
+// means: (SELECT aggregate(element, …) FROM unnest(list) AS elements(element)), null for a null.
+func aggregateOfElements(n *ast.Call, aggregate string) ast.Expr {
+	list, word := n.Args[0].Value, func(text string) *ast.Ident { return &ast.Ident{Span: n.Name.Span, Text: text} }
+	call := *n
+	call.Name = word(aggregate)
+	call.Args = append([]*ast.Arg{{Span: n.Span, Value: &ast.Name{Span: n.Span, Parts: []*ast.Ident{word("element")}}}}, n.Args[2:]...)
+	elements := &ast.TableFunc{Span: n.Span, Name: word("unnest"), Args: n.Args[:1], Alias: &ast.Alias{Span: n.Span, Name: word("elements"), Columns: []*ast.Ident{word("element")}}}
+	query := &ast.Query{Span: n.Span, Body: &ast.Select{Span: n.Span, Items: []*ast.SelectItem{{Span: n.Span, X: &call}}, From: []ast.TableExpr{elements}}}
+	return &ast.Case{Span: n.Span, Whens: []*ast.When{{
+		Span: n.Span, Cond: &ast.Is{Span: n.Span, X: list, Not: true, Kind: ast.IsNull}, Then: &ast.Subquery{Span: n.Span, Query: query},
+	}}}
+}
+
 // listAggregate is list_aggregate(list, 'sum'): list_sum(list), or array_sum(list).
 func (e *env) listAggregate(n *ast.Call, name string) (expr.Expr, error) {
 	if len(n.Args) < 2 {
@@ -104,6 +134,9 @@ func (e *env) listAggregate(n *ast.Call, name string) (expr.Expr, error) {
 		call.Name = &ast.Ident{Span: n.Name.Span, Text: f.Name}
 		call.Args = append([]*ast.Arg{n.Args[0]}, n.Args[2:]...)
 		return e.bind(&call)
+	}
+	if f, known := e.b.p.Functions.Aggregate(aggregate); known {
+		return e.bind(aggregateOfElements(n, f.Name))
 	}
 	var names []string
 	for _, known := range e.b.p.Functions.Names() {

@@ -43,7 +43,9 @@ func (e *env) subquery(n ast.Node, q *ast.Query, can joinable) (*relation, *deco
 	}
 	r = strip(r)
 	if _, ok := n.(*ast.Exists); ok {
-		r.node = withoutFree(r.node)
+		files := r.files
+		r = relationOf(withoutFree(r.node), "")
+		r.files = files
 	}
 	r.node = unsorted(r.node)
 	if can == byConditions {
@@ -79,14 +81,21 @@ func (e *env) decorrelated(n ast.Node, r *relation, can joinable) (*relation, *d
 		r.node = node
 		return r, d, nil
 	}
-	around := e.around(r.node)
-	if around == nil {
-		return nil, nil, err
+	reason := err
+	for o := e; o != nil; o = o.outer { // it may use columns of a query further out alone
+		around := o.around(r.node)
+		if around == nil {
+			continue
+		}
+		out, failed := d.perElement(r, around, reason)
+		if failed == nil {
+			return out, d, nil
+		}
+		if o == e {
+			err = failed
+		}
 	}
-	if r, err = d.perElement(r, around, err); err != nil {
-		return nil, nil, err
-	}
-	return r, d, nil
+	return nil, nil, err
 }
 
 // withoutFree leaves out of a select list what uses the query around it: EXISTS looks at

@@ -60,16 +60,22 @@ func TestExamplesPlan(t *testing.T) {
 }
 
 // TestBuiltinErrors runs the golden files of testdata/builtins: mistakes in calls of the
-// engine's own functions.
+// engine's own functions, and with the directive warn what is legal and probably not meant.
 func TestBuiltinErrors(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/builtins", func(t *testing.T, path string) {
 		p := builtinsPlanner(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if _, err := p.Query(t.Context(), d.Input); err != nil {
+			var warnings strings.Builder
+			p.Warn = func(text string) { warnings.WriteString(text + "\n") }
+			_, err := p.Query(t.Context(), d.Input)
+			switch {
+			case d.Cmd == "warn" && err == nil && warnings.Len() > 0:
+				return warnings.String()
+			case d.Cmd == "error" && err != nil:
 				return err.Error() + "\n"
 			}
-			d.Fatalf(t, "%s: no error", d.Pos)
+			d.Fatalf(t, "%s: no %s: %v", d.Pos, d.Cmd, err)
 			return ""
 		})
 	})

@@ -11,7 +11,7 @@ func (p *parser) atSample() bool {
 	if p.ahead(n).isWord("BERNOULLI", "SYSTEM") {
 		n++
 	}
-	return p.ahead(n).isSymbol("(") && p.ahead(n+1).kind == tokenNumber || n == 2
+	return p.ahead(n).isSymbol("(") && (p.ahead(n+1).kind == tokenNumber || p.ahead(n+1).isSymbol("-")) || n == 2
 }
 
 // sample reads TABLESAMPLE (10 PERCENT), (5 ROWS) or BERNOULLI (10).

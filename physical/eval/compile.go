@@ -115,21 +115,6 @@ func IsVolatile(e expr.Expr) bool {
 	return found
 }
 
-// IsFallible says whether evaluating e may be an error for some values.
-func IsFallible(e expr.Expr) bool {
-	found := false
-	expr.Walk(e, func(x expr.Expr) bool {
-		switch x := x.(type) {
-		case *expr.Call:
-			found = found || x.Signature.Overload.Fallible
-		case *expr.Cast:
-			found = found || !x.Try && castMayFail(x.Input.Type(), x.To)
-		}
-		return !found
-	})
-	return found
-}
-
 type compiler struct {
 	p     *Program
 	known map[string]int // by canonical text: equal nodes are one
@@ -210,7 +195,7 @@ func (c *compiler) compile(e expr.Expr) (int, error) {
 		if arrow.TypeEqual(x.Input.Type(), x.To) {
 			return args[0], nil
 		}
-		n := node{op: opCast, expr: e, dt: x.To, args: args, fails: !x.Try && castMayFail(x.Input.Type(), x.To)}
+		n := node{op: opCast, expr: e, dt: x.To, args: args, fails: !x.Try && function.CastMayFail(x.Input.Type(), x.To)}
 		return c.add(fmt.Sprintf("cast %v %v %s %v", x.Try, x.ByPosition, x.To, args), n), nil
 	case *expr.Logic:
 		args, err := c.all(x.Args...)

@@ -222,6 +222,9 @@ func (c *chooser) result(f *frame, dt arrow.DataType) (columnar.Datum, error) {
 	for i, k := range c.choice {
 		c.choice[i] = base[k] + step[k]*int32(i)
 	}
+	if err := f.reserveTaken(all, c.choice); err != nil {
+		return columnar.Datum{}, err
+	}
 	out, err := kernel.Take(f.env.Mem, all, c.choice)
 	if err != nil {
 		return columnar.Datum{}, err

@@ -28,7 +28,11 @@ func (f *frame) evalDictionary(i int, set *rowSet, encoded bool) (columnar.Datum
 	column := f.columns[n.dictionary].(*array.Dictionary)
 	sub := &frame{p: f.p, env: f.env, call: f.call, columns: f.columns, memo: make([]memo, len(f.memo))}
 	sub.dict, sub.values, sub.rows = n.dictionary, column.Dictionary(), column.Dictionary().Len()
-	defer sub.release()
+	sub.wide = f.wide
+	defer func() {
+		f.wide = sub.wide
+		sub.release()
+	}()
 	var used *rowSet
 	if n.fallible {
 		used = usedCodes(column, set, sub.rows)
@@ -43,7 +47,10 @@ func (f *frame) evalDictionary(i int, set *rowSet, encoded bool) (columnar.Datum
 	if d.IsConstant() && (column.NullN() == 0 || d.IsNullConstant()) {
 		return d.Retain(), nil
 	}
-	values := columnar.Broadcast(f.env.Mem, d, sub.rows)
+	values, err := sub.broadcast(d)
+	if err != nil {
+		return columnar.Datum{}, err
+	}
 	defer values.Release()
 	return f.byCode(column, values, encoded)
 }
@@ -65,6 +72,9 @@ func (f *frame) byCode(column *array.Dictionary, values arrow.Array, encoded boo
 			}
 		}
 		codes = masked
+	}
+	if err := f.reserveTaken(values, codes); err != nil {
+		return columnar.Datum{}, err
 	}
 	out, err := kernel.Take(f.env.Mem, values, codes)
 	if err != nil {

@@ -25,10 +25,14 @@ type Env struct {
 	// Budget is what results out of proportion to their arguments are reserved from while a
 	// batch is evaluated; nil never refuses.
 	Budget *columnar.Budget
+	// PartBytes is how much of that one evaluation may make at a time, where fewer rows make
+	// less; 0 is a number of the package's.
+	PartBytes int64
 	// Stop is an error once nobody waits for the results any more; nil never stops.
 	Stop func() error
 
 	row, rows int64 // the number of the batch's first row, and of the row after its last
+	partRows  int   // how many rows are evaluated at a time; 0 is all
 }
 
 // Begin says that the next batch of an operator's input is evaluated: its rows are

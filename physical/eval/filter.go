@@ -29,34 +29,88 @@ func (f *Filter) IsVolatile() bool { return f.p.IsVolatile() }
 // Select appends the numbers of the rows of b for which the condition is true to
 // rows, ascending. all is true if that is every row; rows is then left as it was.
 func (f *Filter) Select(env *Env, b arrow.RecordBatch, rows []int32) (selected []int32, all bool, err error) {
-	fr := f.p.frames.get(env, b)
-	defer f.p.frames.put(fr)
-	outputs := f.p.outputs
-	if len(outputs) == 0 {
+	if len(f.p.outputs) == 0 {
 		return rows, true, nil
 	}
-	if len(outputs) == 1 {
-		return fr.selectOne(outputs[0], rows)
+	n, err := f.p.inParts(env, b, 0, func(fr *frame) (err error) {
+		selected, all, err = fr.selectAll(rows)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
 	}
-	keep, isTrue := columnar.NewBitmap(fr.rows), columnar.NewBitmap(fr.rows)
+	if n < int(b.NumRows()) {
+		return f.selectRest(env, b, rows, selected, all, n)
+	}
+	return selected, all, nil
+}
+
+// selectRest goes on with row from, after those of which selected or all were kept.
+func (f *Filter) selectRest(env *Env, b arrow.RecordBatch, rows, selected []int32, all bool, from int) ([]int32, bool, error) {
+	had, total := len(rows), int(b.NumRows())
+	if all {
+		selected = appendRows(selected, 0, from)
+	}
+	for from < total {
+		kept := len(selected)
+		n, err := f.p.inParts(env, b, from, func(fr *frame) (err error) {
+			var part []int32
+			if part, all, err = fr.selectAll(selected); err == nil {
+				selected = part
+			}
+			return err
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		if all {
+			selected = appendRows(selected, from, from+n)
+		} else {
+			for i := kept; i < len(selected); i++ {
+				selected[i] += int32(from)
+			}
+		}
+		from += n
+	}
+	if len(selected)-had == total {
+		return selected[:had], true, nil
+	}
+	return selected, false, nil
+}
+
+// appendRows appends the numbers of the rows from one to another.
+func appendRows(rows []int32, from, to int) []int32 {
+	for i := from; i < to; i++ {
+		rows = append(rows, int32(i))
+	}
+	return rows
+}
+
+// selectAll selects by all conditions.
+func (f *frame) selectAll(rows []int32) (selected []int32, all bool, err error) {
+	outputs := f.p.outputs
+	if len(outputs) == 1 {
+		return f.selectOne(outputs[0], rows)
+	}
+	keep, isTrue := columnar.NewBitmap(f.rows), columnar.NewBitmap(f.rows)
 	keep.SetAll()
 	var set *rowSet
 	for k, i := range outputs {
 		if k > 0 && f.p.nodes[i].fallible {
 			set = set.subset(keep.Clone())
 		}
-		d, err := fr.eval(i, set)
+		d, err := f.eval(i, set)
 		if err != nil {
 			return nil, false, err
 		}
-		kernel.MarkTrue(isTrue, d, fr.rows)
+		kernel.MarkTrue(isTrue, d, f.rows)
 		keep.And(isTrue)
-		fr.done(i)
+		f.done(i)
 		if keep.Count() == 0 {
 			return rows, false, nil
 		}
 	}
-	if keep.Count() == fr.rows {
+	if keep.Count() == f.rows {
 		return rows, true, nil
 	}
 	return keep.Indices(rows), false, nil

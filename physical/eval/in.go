@@ -124,7 +124,10 @@ func (f *frame) evalIn(n *node, set *rowSet) (columnar.Datum, error) {
 	}
 	found, unknown := columnar.NewBitmap(f.rows), columnar.NewBitmap(f.rows)
 	unmarkValid(unknown, value, f.rows)
-	column := columnar.Broadcast(f.env.Mem, value, f.rows)
+	column, err := f.broadcast(value)
+	if err != nil {
+		return columnar.Datum{}, err
+	}
 	defer column.Release()
 	if m := n.members; m != nil {
 		if err := m.mark(found, column); err != nil {

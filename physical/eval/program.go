@@ -20,18 +20,16 @@ import (
 // b.NumRows() values, or constants. A result may be dictionary-encoded (see the
 // package comment). On error nothing is returned.
 func (p *Program) Eval(env *Env, b arrow.RecordBatch) ([]columnar.Datum, error) {
-	f := p.frames.get(env, b)
-	defer p.frames.put(f)
-	out := make([]columnar.Datum, 0, len(p.outputs))
-	for _, i := range p.outputs {
-		d, err := f.output(i)
-		if err != nil {
-			for _, d := range out {
-				d.Release()
-			}
-			return nil, err
-		}
-		out = append(out, d)
+	out, n, err := p.EvalPart(env, b, 0)
+	if err != nil || n == int(b.NumRows()) {
+		return out, err
+	}
+	columns, err := p.rest(env, b, out, n)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range columns {
+		out[i] = columnar.ColumnDatum(c)
 	}
 	return out, nil
 }
@@ -39,16 +37,15 @@ func (p *Program) Eval(env *Env, b arrow.RecordBatch) ([]columnar.Datum, error) 
 // EvalColumns is Eval with constants written out as columns. The results are the
 // caller's.
 func (p *Program) EvalColumns(env *Env, b arrow.RecordBatch) ([]arrow.Array, error) {
-	data, err := p.Eval(env, b)
-	if err != nil {
-		return nil, err
+	out, n, err := p.EvalColumnsPart(env, b, 0)
+	if err != nil || n == int(b.NumRows()) {
+		return out, err
 	}
-	out := make([]arrow.Array, len(data))
-	for i, d := range data {
-		out[i] = columnar.Broadcast(env.Mem, d, int(b.NumRows()))
-		d.Release()
+	first := make([]columnar.Datum, len(out))
+	for i, c := range out {
+		first[i] = columnar.ColumnDatum(c)
 	}
-	return out, nil
+	return p.rest(env, b, first, n)
 }
 
 // framePool keeps the working memory of evaluations.
@@ -57,12 +54,18 @@ type framePool struct {
 	pool sync.Pool
 }
 
-func (fp *framePool) get(env *Env, b arrow.RecordBatch) *frame {
+// get is a frame for n rows of b from row from on.
+func (fp *framePool) get(env *Env, b arrow.RecordBatch, from, n int) *frame {
 	f, ok := fp.pool.Get().(*frame)
 	if !ok {
 		f = &frame{p: fp.p, memo: make([]memo, len(fp.p.nodes)), dict: -1}
 	}
-	f.env, f.call, f.columns, f.rows = env, env.function(), b.Columns(), int(b.NumRows())
+	if f.rows = n; from > 0 || n < int(b.NumRows()) {
+		f.part = b.NewSlice(int64(from), int64(from+n))
+		b = f.part
+	}
+	f.env, f.call, f.columns = env, env.function(), b.Columns()
+	f.call.Row += int64(from)
 	if f.charge == nil {
 		f.charge = f.reserve
 	}
@@ -72,7 +75,11 @@ func (fp *framePool) get(env *Env, b arrow.RecordBatch) *frame {
 
 func (fp *framePool) put(f *frame) {
 	f.release()
-	f.env, f.columns = nil, nil
+	if f.part != nil {
+		f.part.Release()
+	}
+	f.env, f.columns, f.part = nil, nil, nil
+	f.wide, f.input = 0, 0
 	f.call = function.Env{}
 	fp.pool.Put(f)
 }
@@ -125,11 +132,15 @@ type frame struct {
 	env     *Env
 	call    function.Env
 	columns []arrow.Array
+	part    arrow.RecordBatch // what columns are of, if it is not the whole batch
 	rows    int
 	memo    []memo
 	trash   []columnar.Datum
 	charge  func(bytes int64) error
 	held    int64 // bytes reserved
+	wide    int64 // bytes out of proportion that the rows need
+	input   int64 // bytes of the columns; 0: not known
+	once    bool  // what is computed is a constant: fewer rows need as much
 
 	// A frame over a dictionary: the column dict is values, and every node counts
 	// for its rows.
@@ -215,7 +226,8 @@ func (f *frame) compute(i int, n *node, set *rowSet) (columnar.Datum, error) {
 			f.values.Retain()
 			return columnar.ColumnDatum(f.values), nil
 		}
-		return columnar.ColumnDatum(columnar.PlainColumn(f.env.Mem, f.columns[n.index])), nil
+		a, err := f.decoded(f.columns[n.index])
+		return columnar.ColumnDatum(a), err
 	case opLiteral:
 		return n.literal.Retain(), nil
 	case opCast, opCall:
@@ -255,11 +267,7 @@ func (f *frame) apply(i int, n *node, set *rowSet) (columnar.Datum, error) {
 	} else if n.fails {
 		active = set.bitmap()
 	}
-	held := f.held
-	d, err := f.run(i, n, args, rows, active)
-	if err == nil && f.env.Budget != nil {
-		err = f.reserveResult(d, args, f.held-held)
-	}
+	d, err := f.reserved(i, n, args, rows, active, constant)
 	if err != nil {
 		return columnar.Datum{}, f.failed(n, err)
 	}
@@ -269,7 +277,19 @@ func (f *frame) apply(i int, n *node, set *rowSet) (columnar.Datum, error) {
 	if n.nullSafe || d.IsConstant() && d.Array().IsNull(0) {
 		return d, nil
 	}
-	return withNulls(f.env.Mem, rows, d, args), nil
+	return f.withNulls(rows, d, args)
+}
+
+// reserved is run with what the result is out of proportion reserved.
+func (f *frame) reserved(i int, n *node, args []columnar.Datum, rows int, active *columnar.Bitmap, constant bool) (columnar.Datum, error) {
+	f.once = constant
+	defer func() { f.once = false }()
+	held := f.held
+	d, err := f.run(i, n, args, rows, active)
+	if err == nil {
+		err = f.reserveResult(d, args, f.held-held)
+	}
+	return d, err
 }
 
 func (f *frame) run(i int, n *node, args []columnar.Datum, rows int, active *columnar.Bitmap) (columnar.Datum, error) {
@@ -291,7 +311,7 @@ func (f *frame) run(i int, n *node, args []columnar.Datum, rows int, active *col
 // failed says which expression an error of a kernel is about.
 func (f *frame) failed(n *node, err error) error {
 	var named *Error
-	if errors.As(err, &named) {
+	if errors.As(err, &named) || isTooWide(err) {
 		return err
 	}
 	var value *kernel.ValueError
@@ -332,15 +352,20 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // withNulls makes the result d of a kernel null wherever an argument is. It takes
 // over d.
-func withNulls(mem memory.Allocator, rows int, d columnar.Datum, args []columnar.Datum) columnar.Datum {
+func (f *frame) withNulls(rows int, d columnar.Datum, args []columnar.Datum) (columnar.Datum, error) {
+	mem := f.env.Mem
 	nullable := false
 	for _, a := range args {
 		nullable = nullable || a.Array().NullN() > 0
 	}
 	if !nullable {
-		return d
+		return d, nil
 	}
 	if d.IsConstant() {
+		if err := f.reserveRepeated(d, rows); err != nil {
+			d.Release()
+			return columnar.Datum{}, err
+		}
 		column := columnar.Broadcast(mem, d, rows)
 		d.Release()
 		d = columnar.ColumnDatum(column)
@@ -348,13 +373,13 @@ func withNulls(mem memory.Allocator, rows int, d columnar.Datum, args []columnar
 	var buf [5]columnar.Datum
 	valid, nulls := kernel.AndValidity(mem, rows, append(append(buf[:0], d), args...)...)
 	if valid == nil {
-		return d
+		return d, nil
 	}
 	if nulls == d.Array().NullN() { // the kernel has seen to it
 		valid.Release()
-		return d
+		return d, nil
 	}
-	return columnar.ColumnDatum(takeMasked(mem, d.Array(), valid, nulls))
+	return columnar.ColumnDatum(takeMasked(mem, d.Array(), valid, nulls)), nil
 }
 
 // takeMasked is a with another validity; it takes over both.

@@ -56,7 +56,7 @@ func CanAllBeTrue(conds []expr.Expr, bounds func(column int) Bounds) bool {
 		if !CanBeTrue(c, bounds) {
 			return false
 		}
-		if IsFallible(c) {
+		if expr.IsFallible(c) {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func logicCanBeTrue(x *expr.Logic, bounds func(int) Bounds) bool {
 		return CanAllBeTrue(x.Args, bounds)
 	}
 	for _, a := range x.Args {
-		if CanBeTrue(a, bounds) || IsFallible(a) {
+		if CanBeTrue(a, bounds) || expr.IsFallible(a) {
 			return true
 		}
 	}

@@ -380,3 +380,14 @@ SELECT k, max(id, 2) FILTER (WHERE id < 9), min(id, 3), arg_max(id, id % 37, 2) 
 SELECT id, max(id, 2) OVER (PARTITION BY b ORDER BY id ROWS 3 PRECEDING) FROM t;
 -- duckdb: SELECT [{'item': 3, 'count': 2}, {'item': 1, 'count': 1}]
 SELECT value_counts(x) FROM (VALUES (1), (NULL), (3), (3)) AS v(x);
+-- fails
+SELECT max_by(id, k, 0) FROM t;
+-- fails
+SELECT min_by(id, k, -1) FROM t;
+-- fails
+SELECT max(id, NULL) FROM t;
+-- fails
+SELECT min(id, 0) FROM t;
+-- fails
+SELECT approx_top_k(k, -1) FROM t;
+SELECT max(id, 1 + 1) FROM t;

@@ -294,7 +294,7 @@ SELECT base64('abc'), to_base64('日本'), CAST(unbase64('YWJj') AS VARCHAR), CA
 -- duckdb: SELECT 'FF', 'FFFFFFFFFFFFFFFF', '10', 'abc', 'a';
 SELECT hex(255), hex(-1), to_hex(16), CAST(unhex('616263') AS VARCHAR), CAST(from_hex('61') AS VARCHAR);
 -- duckdb: SELECT sha256('abc'), sha256('abc'), NULL, sha1('abc');
-SELECT sha2('abc', 256), sha2('abc', 0), sha2('abc', 1), sha('abc');
+SELECT sha2('abc', 256), sha2('abc', 0), sha2('abc', n), sha('abc') FROM (VALUES (1)) AS v(n);
 -- duckdb: SELECT 891568578, 3244421341483603138;
 SELECT crc32('abc'), xxhash64('');
 -- duckdb: SELECT 'a+b%26c%2F%C3%A9', url_decode('a%20b%26c'), NULL, true;

@@ -82,7 +82,7 @@ SELECT id, days_in_month(day) FROM t;
 -- duckdb: SELECT id, day - DATE '1970-01-01', DATE '1970-01-01' + k FROM t;
 SELECT id, unix_date(day), date_from_unix_date(k) FROM t;
 -- duckdb: SELECT DATE '2024-05-13', DATE '2024-05-07', NULL;
-SELECT next_day(DATE '2024-05-06', 'Monday'), next_day(DATE '2024-05-06', 'tu'), next_day(DATE '2024-05-06', 'x');
+SELECT next_day(DATE '2024-05-06', 'Monday'), next_day(DATE '2024-05-06', 'tu'), next_day(DATE '2024-05-06', word) FROM (VALUES ('x')) AS v(word);
 SELECT id, age(ts, TIMESTAMP '2000-01-31 12:00:00') FROM t WHERE ts > TIMESTAMP '2000-02-01';
 SELECT age(TIMESTAMP '2024-03-01', TIMESTAMP '2024-01-31'), age(TIMESTAMP '2024-01-01', TIMESTAMP '2024-03-01');
 SELECT make_date(2024, 2, 29), make_time(12, 30, 1.5), make_timestamp(2024, 2, 29, 12, 30, 1.5);
@@ -129,8 +129,18 @@ SELECT strptime('06.05.2024', '%d.%m.%Y'), strptime('2024-05-06 07:08:09', '%Y-%
 SELECT try_strptime('x', '%Y'), try_to_timestamp('no'), try_to_timestamp('2024-05-06 07:08:09'), try_to_date('2024-02-30'), try_to_date('2024-02-28');
 -- duckdb: SELECT DATE '2024-05-06', DATE '2024-05-06', DATE '2024-05-06';
 SELECT to_date('2024-05-06'), to_date('06.05.2024', 'dd.MM.yyyy'), date('2024-05-06');
--- duckdb: SELECT TIMESTAMP '1970-01-01 00:01:30.5', TIMESTAMP '2024-05-06 07:08:09', TIMESTAMP '1970-01-01', TIMESTAMP '1970-01-01 00:00:01';
+-- duckdb: SELECT TIMESTAMP '1970-01-01 00:01:30.5', TIMESTAMP '2024-05-06 07:08:09', '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:01';
 SELECT to_timestamp(90.5), to_timestamp('2024-05-06 07:08:09'), from_unixtime(0), timestamp_seconds(1);
+-- duckdb: SELECT id, strftime(make_timestamp(id * 86400000000), '%d.%m.%Y'), strftime(make_timestamp(id * 1000000), '%Y-%m-%d %H:%M:%S') FROM t;
+SELECT id, from_unixtime(id * 86400, 'dd.MM.yyyy'), from_unixtime(id) FROM t;
+-- duckdb: SELECT CAST(epoch(strptime('06.05.2024 07', '%d.%m.%Y %H')) AS BIGINT), CAST(epoch(TIMESTAMP '2024-05-06') AS BIGINT);
+SELECT unix_timestamp('06.05.2024 07', 'dd.MM.yyyy HH'), to_unix_timestamp(DATE '2024-05-06', 'yyyy');
+-- duckdb: SELECT id, CAST(date_trunc('month', day) AS DATE), CAST(date_trunc('week', day) AS DATE), CAST(date_trunc('quarter', ts) AS DATE), CAST(date_trunc('year', day) AS DATE) FROM t;
+SELECT id, trunc(day, 'MM'), trunc(day, 'week'), trunc(ts, 'quarter'), trunc(day, 'yy') FROM t;
+-- fails
+SELECT from_unixtime(0, 'bbb');
+-- duckdb: SELECT 3.94959677e0, 3.9495967741935485;
+SELECT months_between(TIMESTAMP '1997-02-28 10:30:00', TIMESTAMP '1996-10-30'), months_between(TIMESTAMP '1997-02-28 10:30:00', TIMESTAMP '1996-10-30', false);
 -- duckdb: SELECT id, CAST(floor(epoch(ts)) AS BIGINT) FROM t;
 SELECT id, unix_timestamp(ts) FROM t;
 SELECT id, epoch_ms(ts), epoch_us(ts) FROM t;
