@@ -1,6 +1,9 @@
 package columnar
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Microseconds of the units of time.
 const (
@@ -131,8 +134,15 @@ func FromLocalNear(wall, from int64, loc *time.Location) int64 {
 	return FromLocal(wall, loc)
 }
 
+// LastTimestampDay is how far a day may be from 1970, either way, for all of it to be a
+// TIMESTAMP in any zone. A DATE goes further.
+const LastTimestampDay = math.MaxInt64/MicrosPerDay - 2
+
+// IsTimestampDay says whether day, counted from 1970, is within LastTimestampDay.
+func IsTimestampDay(day int64) bool { return -LastTimestampDay <= day && day <= LastTimestampDay }
+
 // StartOfDay is the first instant of a day in loc, counted from 1970: midnight, unless the
-// clock was put forward over it.
+// clock was put forward over it. The day must be within LastTimestampDay.
 func StartOfDay(day int64, loc *time.Location) int64 {
 	midnight := day * MicrosPerDay
 	at := FromLocal(midnight, loc)

@@ -404,7 +404,7 @@ func ParseTimestamp[T StringOrBytes](s T, loc *time.Location) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	if days > math.MaxInt64/MicrosPerDay-2 || days < math.MinInt64/MicrosPerDay+2 {
+	if !IsTimestampDay(days) {
 		return 0, false
 	}
 	wall := days * MicrosPerDay

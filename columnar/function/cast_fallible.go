@@ -26,7 +26,7 @@ func CastMayFail(from, to arrow.DataType) bool {
 	case columnar.IsInteger(to):
 		return !fitsInteger(from, to)
 	case to.ID() == arrow.TIMESTAMP:
-		return from.ID() != arrow.DATE32 && wholeDigits(from) >= secondsDigits
+		return from.ID() == arrow.DATE32 || wholeDigits(from) >= secondsDigits
 	case columnar.IsDecimal(to):
 		t := to.(*arrow.Decimal128Type)
 		digits := wholeDigits(from)

@@ -501,10 +501,12 @@ func (c *caster) timestamps() (arrow.Array, error) {
 	switch {
 	case c.a.DataType().ID() == arrow.DATE32:
 		buf, out := Make[int64](c.mem, c.n)
-		for i, v := range Values[int32](c.a) {
+		in, failed := Values[int32](c.a), false
+		for i, v := range in {
+			failed = failed || !columnar.IsTimestampDay(int64(v))
 			out[i] = columnar.StartOfDay(int64(v), loc)
 		}
-		return c.finish(buf, false, nil)
+		return c.finish(buf, failed, func(i int) bool { return !columnar.IsTimestampDay(int64(in[i])) })
 	case c.to.ID() == arrow.DATE32:
 		buf, out := Make[int32](c.mem, c.n)
 		for i, v := range Values[int64](c.a) {

@@ -163,7 +163,7 @@ func ExtractTime(mem memory.Allocator, a arrow.Array, part Part, loc *time.Locat
 	switch a.DataType().ID() {
 	case arrow.DATE32:
 		for i, v := range Values[int32](a) {
-			out[i] = extract(int64(v)*columnar.MicrosPerDay, part)
+			out[i] = extractDay(int64(v), part)
 		}
 	case arrow.TIMESTAMP:
 		if part == Epoch {
@@ -197,8 +197,16 @@ func extract(wall int64, part Part) int64 {
 	case Epoch:
 		return columnar.FloorDiv(wall, columnar.MicrosPerSecond)
 	}
-	days := columnar.FloorDiv(wall, columnar.MicrosPerDay)
+	return extractDay(columnar.FloorDiv(wall, columnar.MicrosPerDay), part)
+}
+
+// extractDay reads a part off the midnight of a day.
+func extractDay(days int64, part Part) int64 {
 	switch part {
+	case Microsecond, Millisecond, Second, Minute, Hour:
+		return 0
+	case Epoch:
+		return days * (columnar.MicrosPerDay / columnar.MicrosPerSecond)
 	case DayOfWeek:
 		return columnar.FloorMod(days+4, 7) + 1
 	case ISODayOfWeek:
@@ -258,7 +266,7 @@ func AddInterval(v int64, by arrow.MonthDayNanoInterval, sign int64, loc *time.L
 			days = addMonths(days, sign*int64(by.Months))
 		}
 		days += sign * int64(by.Days)
-		if days > math.MaxInt64/columnar.MicrosPerDay-2 || days < math.MinInt64/columnar.MicrosPerDay+2 {
+		if !columnar.IsTimestampDay(days) {
 			return 0, false
 		}
 		v = columnar.FromLocalNear(days*columnar.MicrosPerDay+rest, v, loc)
