@@ -74,11 +74,11 @@ var wideQueries = []string{
 	"SELECT DISTINCT repeat('x', 10000 + n % 2) FROM t",
 	"SELECT count(*) FROM t WHERE length(repeat('x', 10000 + n % 2)) > 5",
 	"SELECT n, repeat('x', 10000 + n % 2) FROM t ORDER BY n DESC LIMIT 10",
-	"SELECT n, repeat('x', 10000 + n % 2) FROM t WHERE n < 1000 ORDER BY n DESC",
-	"SELECT u FROM (SELECT sequence(1, 1000 + n % 2) AS l FROM t WHERE n < 4000), UNNEST(l) AS e(u)",
-	"SELECT w, u FROM (SELECT repeat('x', 10000 + n % 2) AS w, sequence(1, 100) AS l FROM t WHERE n < 400), UNNEST(l) AS e(u)",
-	"SELECT a.w, b.n FROM (SELECT n % 10 AS k, repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 400) a JOIN t b ON a.k = b.n % 10 AND b.n < 1000",
-	"SELECT a.w, b.n FROM (SELECT repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 100) a CROSS JOIN (SELECT n FROM t WHERE n < 400) b",
+	"SELECT n, repeat('x', 10000 + n % 2) FROM t WHERE n < 300 ORDER BY n DESC",
+	"SELECT u FROM (SELECT sequence(1, 1000 + n % 2) AS l FROM t WHERE n < 100), UNNEST(l) AS e(u)",
+	"SELECT w, u FROM (SELECT repeat('x', 10000 + n % 2) AS w, sequence(1, 30) AS l FROM t WHERE n < 100), UNNEST(l) AS e(u)",
+	"SELECT a.w, b.n FROM (SELECT n % 10 AS k, repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 100) a JOIN t b ON a.k = b.n % 10 AND b.n < 300",
+	"SELECT a.w, b.n FROM (SELECT repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 10) a CROSS JOIN (SELECT n FROM t WHERE n < 300) b",
 	"SELECT a.n, b.w FROM t a LEFT JOIN (SELECT n % 10 AS k, repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 10) b ON a.n % 20 = b.k",
 	"SELECT repeat('x', 10000) FROM t UNION ALL SELECT repeat('y', 10000 + n % 2) FROM t",
 }
@@ -148,7 +148,7 @@ func TestMemoryPeakOfStream(t *testing.T) {
 	disk := vfs.NewMem()
 	var in strings.Builder
 	in.WriteString("n\n")
-	for n := range peakRows / 2 {
+	for n := range peakRows {
 		fmt.Fprintln(&in, n)
 	}
 	put(t, disk, "/in/a.csv", in.String())

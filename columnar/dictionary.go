@@ -51,6 +51,30 @@ func DictionaryCodes(d *array.Dictionary) []int32 {
 	return d.Indices().(*array.Int32).Int32Values()
 }
 
+// Share makes b ready to be read by several goroutines at once: arrow counts nulls and makes
+// the array of a dictionary when it is first asked, without a lock, and of two arrays that
+// were made at the same time it would never release one.
+func Share(b arrow.RecordBatch) {
+	for _, c := range b.Columns() {
+		share(c)
+	}
+}
+
+func share(a arrow.Array) {
+	a.NullN()
+	switch a := a.(type) {
+	case *array.Dictionary:
+		a.Indices().NullN()
+		share(a.Dictionary())
+	case array.ListLike:
+		share(a.ListValues())
+	case *array.Struct:
+		for i := range a.NumField() {
+			share(a.Field(i))
+		}
+	}
+}
+
 // SameMemory says whether two arrays of one type are the same memory, such as the
 // dictionary of two batches.
 func SameMemory(a, b arrow.Array) bool {

@@ -38,5 +38,8 @@
 // An aggregation of very many groups keeps rows, not groups, ordered by a part of the hash
 // of their key and in as few bytes as their values need (kernel.Narrow), and merges them a
 // part at a time. Operators that keep rows reserve them from ExecContext.Budget, and fail
-// with its error when it refuses. This package is not part of the public API.
+// with its error when it refuses. What makes wide values of narrow ones (expressions, UNNEST,
+// joins, windows) gives batches of few rows then, of about ExecContext.partBytes.
+//
+// This package is not part of the public API.
 package physical

@@ -39,7 +39,7 @@ func (w *overRows) aggregate(ctx context.Context, o *expr.Over, l overLayout) (a
 	}()
 	switch {
 	case o.Agg.Distinct && o.Frame.Exclude != expr.ExcludeNoOthers:
-		return a.overDistinctParts(ctx, w.parts(o.Frame.Exclude, low, high), len(l.args))
+		return a.overDistinctParts(ctx, o.Frame.Exclude, low, high, len(l.args))
 	case o.Agg.Distinct && o.Frame.Low.Kind != expr.UnboundedPreceding:
 		return a.overDistinct(ctx, low, high, len(l.args))
 	case o.Agg.Distinct:

@@ -6,10 +6,6 @@ import (
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/tidemill/tidemill/columnar"
-	"github.com/tidemill/tidemill/columnar/function"
-	"github.com/tidemill/tidemill/columnar/kernel"
 )
 
 // overDistinct is an aggregate over the different values of frames whose begin moves. A row is
@@ -26,6 +22,13 @@ func (a *overAggregate) overDistinct(ctx context.Context, low, high []int32, arg
 		return nil, err
 	}
 	f := a.different(low, high)
+	return a.mergeDifferent(ctx, f, slices.Clone(f.low), frames{}, before)
+}
+
+// mergeDifferent merges the rows of frames that have no row of their value between the begin of
+// their frame, by owner, and themselves; before has the last row of their value. alone are rows
+// that count beside these.
+func (a *overAggregate) mergeDifferent(ctx context.Context, f frames, begins []int32, alone frames, before []int32) (arrow.Array, error) {
 	total, err := a.accumulator(f.count)
 	if err != nil {
 		return nil, err
@@ -40,7 +43,9 @@ func (a *overAggregate) overDistinct(ctx context.Context, low, high []int32, arg
 	for i := range rows.group {
 		rows.group[i] = int32(i)
 	}
-	begins := slices.Clone(f.low)
+	if err := a.merge(ctx, total, alone, rows); err != nil {
+		return nil, err
+	}
 	for size := int32(1); ; size *= 2 {
 		whole, done := f.wholeNodes(size)
 		for i, o := range whole.owner {
@@ -123,82 +128,4 @@ func (a *overAggregate) joinNodes(rows []int32, size int32, before []int32) {
 			copy(part, joined)
 		}
 	}
-}
-
-// enumerated is how many rows of frames are held at a time where each is looked at.
-const enumerated = 1 << 16
-
-// overDistinctParts is an aggregate over the different values of frames of which something is
-// left out. Every row of every frame is looked at: in what order of rows such frames would be
-// whole there is none.
-func (a *overAggregate) overDistinctParts(ctx context.Context, f frames, args int) (arrow.Array, error) {
-	counts := make([]bool, a.n)
-	for _, r := range a.counted() {
-		counts[r] = true
-	}
-	starts := a.starts()
-	var results []arrow.Array
-	defer func() { releaseAll(results) }()
-	part := 0
-	for frame := 0; frame < f.count || len(results) == 0; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var rows []int32
-		var groups []uint32
-		first := frame
-		for ; frame < f.count && len(rows) < enumerated; frame++ {
-			for ; part < len(f.owner) && int(f.owner[part]) == frame; part++ {
-				start := starts[f.partition[part]]
-				for r := start + f.low[part]; r < start+f.high[part]; r++ {
-					if counts[r] {
-						rows, groups = append(rows, r), append(groups, uint32(frame-first))
-					}
-				}
-			}
-		}
-		values, err := a.distinctOf(rows, groups, frame-first)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, values)
-	}
-	return kernel.Concat(a.mem, results)
-}
-
-// distinctOf is the aggregate over the different values of groups of rows.
-func (a *overAggregate) distinctOf(rows []int32, groups []uint32, n int) (arrow.Array, error) {
-	d, err := function.NewDistinct(a.mem, nil, a.agg.Signature.Overload, a.agg.Signature.Args)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Release()
-	d.Resize(n)
-	if len(rows) > 0 {
-		args, held, err := a.argsOf(rows)
-		defer held.Release()
-		if err == nil {
-			err = d.Update(groups, args)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return d.Result(iota32(n))
-}
-
-// argsOf is the arguments of rows.
-func (a *overAggregate) argsOf(rows []int32) (args []columnar.Datum, held columnar.Releases, err error) {
-	for _, x := range a.args {
-		if !x.IsConstant() {
-			taken, err := kernel.Take(a.mem, x.Array(), rows)
-			if err != nil {
-				return nil, held, err
-			}
-			held.Add(taken)
-			x = columnar.ColumnDatum(taken)
-		}
-		args = append(args, x)
-	}
-	return args, held, nil
 }

@@ -25,21 +25,24 @@ func (w *overRows) parts(e expr.Exclusion, low, high []int32) frames {
 // left out, the row itself if only its peers are, and what is behind them. Any of it may be
 // empty, its end before its begin.
 func (w *overRows) spans(e expr.Exclusion, low, high int32, i int) [3][2]int32 {
-	row := int32(i)
-	var from, to int32
-	switch e {
-	case expr.ExcludeNoOthers:
+	if e == expr.ExcludeNoOthers {
 		return [3][2]int32{{low, high}}
-	case expr.ExcludeCurrentRow:
-		from, to = row, row+1
-	default:
-		from, to = w.peer[i], w.peerEnd[i]
 	}
+	row := int32(i)
+	from, to := w.excluded(e, i)
 	out := [3][2]int32{{low, min(high, from)}, {}, {max(low, to), high}}
 	if e == expr.ExcludeTies {
 		out[1] = [2]int32{max(low, row), min(high, row+1)}
 	}
 	return out
+}
+
+// excluded is the rows around row i that an exclusion leaves out, where TIES puts i back.
+func (w *overRows) excluded(e expr.Exclusion, i int) (from, to int32) {
+	if e == expr.ExcludeCurrentRow {
+		return int32(i), int32(i) + 1
+	}
+	return w.peer[i], w.peerEnd[i]
 }
 
 // inSpans is element number nth of spans put together, counted from 1, or from the last if it

@@ -68,6 +68,7 @@ func (s *rowStore) seal() error {
 	releaseBatches(s.batches)
 	s.batches, s.starts = chunks, starts
 	for _, b := range s.batches {
+		columnar.Share(b)
 		s.widths = append(s.widths, widthsOf(b.Columns()))
 	}
 	return nil

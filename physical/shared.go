@@ -122,6 +122,7 @@ func (r *sharedRun) read(ctx context.Context, in columnar.Reader) error {
 		if err != nil {
 			return err
 		}
+		columnar.Share(b)
 		r.batches = append(r.batches, b)
 		if err := r.account.add(batchBytes(b)); err != nil {
 			return err

@@ -126,7 +126,29 @@ func writeOut(out string, encode func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(out); err == nil {
 		out = target
 	}
-	return vfs.WriteAtomicFunc(vfs.OS(), out, encode)
+	fsys := vfs.OS()
+	if info, err := os.Stat(out); err == nil {
+		fsys = keptMode{fsys, info.Mode().Perm()}
+	}
+	return vfs.WriteAtomicFunc(fsys, out, encode)
+}
+
+// keptMode creates files that only those may read and write who could the file in whose
+// place they are put.
+type keptMode struct {
+	vfs.FS
+	mode os.FileMode
+}
+
+func (k keptMode) Create(name string) (vfs.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, k.mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(k.mode); err != nil { // the umask may have taken some of it
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // openAlready is the file of this process that a name such as /dev/stdout means.

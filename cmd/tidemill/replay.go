@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tidemill/tidemill"
-	"github.com/tidemill/tidemill/internal/vfs"
 )
 
 // replayFlags are the flags of replay.
@@ -121,7 +120,7 @@ func (f *replayFlags) show(name, title string, r result) error {
 		return err
 	}
 	out := filepath.Join(f.out, name+"."+ext)
-	if err := vfs.WriteAtomicFunc(vfs.OS(), out, r.encode); err != nil {
+	if err := writeOut(out, r.encode); err != nil {
 		return fmt.Errorf("--out %s: %w", out, err)
 	}
 	return nil

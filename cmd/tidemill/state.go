@@ -16,7 +16,6 @@ import (
 	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar"
-	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/incremental/state"
 )
 
@@ -56,21 +55,6 @@ func newState() *cobra.Command {
 		}
 	}
 	return group(&cobra.Command{Use: "state", Short: "look at what a query remembers, as tables"}, ls, cat, get, newStateDiff())
-}
-
-// keyValue is one part of a key asked for.
-type keyValue struct{ column, value string }
-
-func parseKeys(args []string) ([]keyValue, error) {
-	var out []keyValue
-	for _, a := range args {
-		k, v, ok := strings.Cut(a, "=")
-		if !ok {
-			return nil, usagef("%q is not KEY=VALUE", a)
-		}
-		out = append(out, keyValue{k, v})
-	}
-	return out, nil
 }
 
 // newest stands for the newest batch; it is no number a user would write.
@@ -214,21 +198,28 @@ func readState(ctx context.Context, v *checkpoint.View, op checkpoint.OperatorSt
 		return nil, err
 	}
 	defer r.Close()
-	columns := make([]int, len(want))
+	columns := make([]keyColumn, len(want))
 	for i, w := range want {
-		c, n := columnar.Lookup(r.Schema(), w.column)
-		if n != 1 {
-			return nil, usagef("the state has no column %q%s", w.column, columnar.DidYouMean(w.column, fieldNames(r.Schema())))
+		if columns[i], err = columnOf(ctx, r.Schema(), w); err != nil {
+			return nil, err
 		}
-		columns[i] = c
 	}
 	var batches []arrow.RecordBatch
 	for b, err := range columnar.All(ctx, r) {
 		if err != nil {
 			return nil, err
 		}
-		if kept := matching(b, columns, want); kept != nil {
+		kept, err := matching(b, columns)
+		if err != nil {
+			return nil, err
+		}
+		if kept != nil {
 			batches = append(batches, kept)
+		}
+	}
+	for _, c := range columns {
+		if c.why != nil && len(batches) == 0 {
+			return nil, c.why
 		}
 	}
 	return tidemill.NewRows(r.Schema(), batches), nil
@@ -240,30 +231,4 @@ func fieldNames(s *arrow.Schema) []string {
 		names[i] = f.Name
 	}
 	return names
-}
-
-// matching is the rows of b whose columns print as wanted; nil if there are none.
-func matching(b arrow.RecordBatch, columns []int, want []keyValue) arrow.RecordBatch {
-	if len(want) == 0 {
-		b.Retain()
-		return b
-	}
-	var rows []int32
-	for i := range int(b.NumRows()) {
-		ok := true
-		for k, c := range columns {
-			text := ""
-			if b.Column(c).IsValid(i) {
-				text = string(columnar.AppendValue(nil, b.Column(c), i, time.UTC))
-			}
-			ok = ok && text == want[k].value
-		}
-		if ok {
-			rows = append(rows, int32(i))
-		}
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	return kernel.FilterBatch(memory.DefaultAllocator, b, rows)
 }

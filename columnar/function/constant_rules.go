@@ -21,7 +21,8 @@ type constantCheck = func(types []arrow.DataType, constants []arrow.Array) error
 
 // constantRules are the rules for numbers, words and patterns that are plain values to the
 // kernel. What a kernel compiles once is checked where it does that. The forms with try_ have
-// none: they are null.
+// none: they are null. They are for what somebody wrote: a constant that an optimizer finds is
+// as good as a column, which is an error, or null, for the rows that have it.
 var constantRules = []constantRule{
 	{"make_date", whole(1, within("date with month %d", 1, 12))},
 	{"make_date", whole(2, within("date with day %d", 1, 31))},
@@ -52,19 +53,32 @@ var constantRules = []constantRule{
 	{"width_bucket", whole(3, positive("number of buckets"))},
 	{"next_day", word(1, isWeekday)},
 	{"parse_url", word(1, isPartOfURL)},
+	{"truncate", word(1, isDateUnit)},
 	{"str_to_map", word(1, isRegexp)},
 	{"str_to_map", word(2, isRegexp)},
 	{"regexp_replace", groupsOfReplacement},
 }
 
-// applyConstantRules makes functions look at their constants before there are rows.
+// CheckConstants refuses constants, nil for all other arguments and for null, that f cannot work
+// with, of argument types after casting. Bind refuses more of them.
+func (f *Scalar) CheckConstants(types []arrow.DataType, constants []arrow.Array) error {
+	for _, check := range f.constants {
+		if err := check(types, constants); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyConstantRules gives functions their rules.
 func applyConstantRules(scalars []*Scalar) {
 	named := make(map[string]*Scalar, len(scalars))
 	for _, f := range scalars {
 		named[f.Name] = f
 	}
 	for _, rule := range constantRules {
-		named[rule.function].checked(rule.check)
+		f := named[rule.function]
+		f.constants = append(f.constants, rule.check)
 	}
 }
 
@@ -190,6 +204,13 @@ func moves(_ []arrow.DataType, constants []arrow.Array) error {
 func isWeekday(name string) error {
 	if _, ok := weekdayNamed(name); !ok {
 		return fmt.Errorf("%q is no day of the week; write it in English: Monday, Mon or Mo", name)
+	}
+	return nil
+}
+
+func isDateUnit(name string) error {
+	if dateUnits[strings.ToUpper(name)] == 0 {
+		return fmt.Errorf("%q is no unit of a date; there are year, quarter, month and week; date_trunc(unit, time) has more", name)
 	}
 	return nil
 }

@@ -70,6 +70,8 @@ type Scalar struct {
 	Doc       string // one or two sentences
 	Example   string // an expression, and its result after " = "; run as a test
 	Overloads []Overload
+
+	constants []constantCheck // see CheckConstants
 }
 
 // Overload is one signature of a Scalar. All of Args must match; with Variadic the

@@ -76,10 +76,7 @@ var dateUnits = map[string]kernel.Part{
 // truncDate is trunc(date, unit), as in Spark: null for a unit that a row names and that is
 // none.
 func truncDate() Overload {
-	return Overload{Args: []Matcher{date, varchar}, Result: always(columnar.Date), Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-		if name, ok := constantText(constants, 1); ok && dateUnits[strings.ToUpper(name)] == 0 {
-			return nil, fmt.Errorf("%q is no unit of a date; there are year, quarter, month and week; date_trunc(unit, time) has more", name)
-		}
+	return Overload{Args: []Matcher{date, varchar}, Result: always(columnar.Date), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 		return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
 			in, names := numbersOf[int32](c.args[0]), kernel.TextsOf(c.args[1])
 			return nullableRows(c, func(i int) (int32, bool) {

@@ -31,6 +31,9 @@ func checkConstants(x expr.Expr) error {
 	if !some || c.Signature.Overload.Bind == nil { // declared without a kernel
 		return nil
 	}
+	if err := c.Func.CheckConstants(c.Signature.Args, constants); err != nil {
+		return err
+	}
 	_, err := c.Signature.Overload.Bind(c.Signature.Args, constants)
 	return err
 }

@@ -15,6 +15,8 @@
 //     expression of one encoded column and constants is computed once a dictionary
 //     value; everything else sees decoded columns.
 //   - Errors name the expression as SQL text.
+//   - Results out of proportion to the columns are computed for fewer rows at a time
+//     (Env.PartBytes); of one row that is too wide the budget decides.
 //
 // Programs and Filters are immutable and used by any number of goroutines.
 //

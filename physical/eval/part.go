@@ -2,8 +2,6 @@ package eval
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -139,27 +137,41 @@ func (p *Program) rest(env *Env, b arrow.RecordBatch, first []columnar.Datum, fr
 			releaseArrays(list)
 		}
 	}()
-	for i, d := range first {
-		parts[i] = append(parts[i], columnar.Broadcast(env.Mem, d, from))
-		d.Release()
-	}
 	held := int64(0)
 	defer func() { env.Budget.Return(held) }()
-	for from < int(b.NumRows()) {
-		columns, n, err := p.EvalColumnsPart(env, b, from)
-		if err != nil {
+	hold := func(i int, c arrow.Array) error {
+		parts[i] = append(parts[i], c)
+		n := columnar.DataBytes(c.Data())
+		err := env.Budget.Reserve("the value", n)
+		if err == nil {
+			held += n
+		}
+		return err
+	}
+	var err error
+	for i, d := range first {
+		if c := columnar.Broadcast(env.Mem, d, from); err == nil {
+			err = hold(i, c)
+		} else {
+			c.Release()
+		}
+		d.Release()
+	}
+	for err == nil && from < int(b.NumRows()) {
+		var columns []arrow.Array
+		var n int
+		if columns, n, err = p.EvalColumnsPart(env, b, from); err != nil {
 			return nil, err
 		}
-		more := int64(0)
 		for i, c := range columns {
-			parts[i] = append(parts[i], c)
-			more += columnar.DataBytes(c.Data())
+			if held := hold(i, c); err == nil {
+				err = held
+			}
 		}
-		if err := env.Budget.Reserve("the values", more); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.text(), err)
-		}
-		held += more
 		from += n
+	}
+	if err != nil {
+		return nil, p.refused(err)
 	}
 	out := make([]arrow.Array, len(parts))
 	for i, list := range parts {
@@ -172,15 +184,15 @@ func (p *Program) rest(env *Env, b arrow.RecordBatch, first []columnar.Datum, fr
 	return out, nil
 }
 
-// text is the expressions as SQL text, those that are no columns.
-func (p *Program) text() string {
-	var all []string
+// refused is a refusal of memory for the results of all expressions, of which it names the
+// first that is no column.
+func (p *Program) refused(err error) error {
 	for _, i := range p.outputs {
 		if n := &p.nodes[i]; n.op != opRef {
-			all = append(all, n.expr.String())
+			return Failed(n.expr, err)
 		}
 	}
-	return strings.Join(all, ", ")
+	return err
 }
 
 func releaseArrays(list []arrow.Array) {

@@ -91,6 +91,8 @@ SELECT CAST([1, NULL] AS VARCHAR), CAST({'a': 'x'} AS VARCHAR);
 SELECT 1 UNION ALL SELECT 'x';
 -- differs: offset-minutes
 SELECT strftime(TIMESTAMP '2024-02-29 10:11:12', '%z %Z');
+-- missing: lateral-comma
+SELECT t.id, x.c, u.k FROM t, LATERAL (SELECT t.id + 1 AS c) AS x FULL JOIN u ON x.c = u.k;
 -- missing: aggregate-around
 SELECT (SELECT count(t.k)) FROM t;
 -- missing: scalar-range
