@@ -105,7 +105,13 @@ func (r refresher) node(n Node) Node {
 		return &m
 	case *Unnest:
 		m := *x
-		m.Input, m.Lists, m.Elements = fresh[0], r.exprs(x.Lists), nil
+		m.Input, m.Lists, m.Elements, m.Dropped = fresh[0], r.exprs(x.Lists), nil, nil
+		for id := range x.Dropped {
+			if m.Dropped == nil {
+				m.Dropped = map[expr.ID]bool{}
+			}
+			m.Dropped[r[id].ID] = true
+		}
 		for _, e := range x.Elements {
 			m.Elements = append(m.Elements, r.schema(&Schema{Columns: e}).Columns)
 		}

@@ -2,6 +2,8 @@ package logical
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -22,6 +24,9 @@ type Unnest struct {
 	// Place is the element's number (BIGINT), from First on; nil: not wanted.
 	Place *expr.Column
 	First int64
+	// Dropped are columns of the input that nothing above uses: they are not repeated, the
+	// lists themselves above all.
+	Dropped map[expr.ID]bool
 }
 
 // NewUnnest repeats input for the elements of lists; fresh IDs for their columns.
@@ -51,9 +56,41 @@ func (u *Unnest) WithPlace(name string, first int64) *Unnest {
 	return &n
 }
 
+// WithoutUnused drops the columns of the input that are not used; changed says that there
+// are more of them than before.
+func (u *Unnest) WithoutUnused(used func(expr.ID) bool) (n *Unnest, changed bool) {
+	dropped := maps.Clone(u.Dropped)
+	for _, c := range u.Input.Schema().Columns {
+		if used(c.ID) || dropped[c.ID] {
+			continue
+		}
+		if dropped == nil {
+			dropped = map[expr.ID]bool{}
+		}
+		dropped[c.ID], changed = true, true
+	}
+	m := *u
+	m.Dropped = dropped
+	return &m, changed
+}
+
+// Kept are the columns of the input that are repeated, as positions.
+func (u *Unnest) Kept() []int {
+	var kept []int
+	for i, c := range u.Input.Schema().Columns {
+		if !u.Dropped[c.ID] {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
 func (u *Unnest) Schema() *Schema {
 	in := u.Input.Schema().Columns
-	columns := in[:len(in):len(in)]
+	columns := make([]*expr.Column, 0, len(in)+len(u.Elements)+1)
+	for _, i := range u.Kept() {
+		columns = append(columns, in[i])
+	}
 	for _, e := range u.Elements {
 		columns = append(columns, e...)
 	}
@@ -80,6 +117,15 @@ func (u *Unnest) String() string {
 	}
 	if u.Place != nil {
 		s += fmt.Sprintf(" places from %d", u.First)
+	}
+	var dropped []string
+	for _, c := range u.Input.Schema().Columns {
+		if u.Dropped[c.ID] {
+			dropped = append(dropped, c.Name)
+		}
+	}
+	if len(dropped) > 0 {
+		s += " without " + strings.Join(dropped, ", ")
 	}
 	return s
 }

@@ -102,6 +102,12 @@ func (p *pruner) prune(n logical.Node, used columnSet) logical.Node {
 		return p.pruneSides(x, used)
 	case *logical.AsofJoin:
 		return p.pruneSides(x, used)
+	case *logical.Unnest:
+		u, changed := x.WithoutUnused(func(id expr.ID) bool { return used[id] })
+		if changed {
+			p.changed++
+		}
+		return p.pruneChildren(u, used.with(x.Exprs()...))
 	case *logical.Values:
 		return n
 	}

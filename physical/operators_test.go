@@ -253,15 +253,18 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// unnest unnests two arrays side by side.
+// unnest unnests two arrays side by side, and repeats all columns but the first array.
 func unnest(t testing.TB, in physical.Plan, outer bool) physical.Plan {
 	lists := exprs(t, in.Schema(), col("l"), fn("array", col("i"), col("i")))
-	fields := append([]arrow.Field(nil), in.Schema().Fields()...)
-	if physical.HasOrdinal(in.Schema()) {
-		fields = fields[:len(fields)-1]
+	var kept []int
+	var fields []arrow.Field
+	for i, f := range in.Schema().Fields() {
+		if f.Name != "l" && !(physical.HasOrdinal(in.Schema()) && i == in.Schema().NumFields()-1) {
+			kept, fields = append(kept, i), append(fields, f)
+		}
 	}
 	fields = append(fields, columnar.Field("e1", columnar.Int64), columnar.Field("e2", columnar.Int64), columnar.Field("place", columnar.Int64))
-	return must[*physical.Unnest](t)(physical.NewUnnest(in, lists, outer, true, 1, arrow.NewSchema(fields, nil)))
+	return must[*physical.Unnest](t)(physical.NewUnnest(in, lists, kept, outer, true, 1, arrow.NewSchema(fields, nil)))
 }
 
 // small is the first rows of p: a loop join of more takes too long.

@@ -189,7 +189,7 @@ func planUnnest(pl *Planner, n logical.Node) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewUnnest(in, lists, x.Outer, x.Place != nil, x.First, x.Schema().Arrow())
+	return NewUnnest(in, lists, x.Kept(), x.Outer, x.Place != nil, x.First, x.Schema().Arrow())
 }
 
 func planOrder(pl *Planner, n logical.Node) (Plan, error) {

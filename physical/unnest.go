@@ -2,6 +2,7 @@ package physical
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,11 +13,12 @@ import (
 	"github.com/tidemill/tidemill/physical/eval"
 )
 
-// Unnest repeats each row for the elements of lists, arrays or maps: its columns, then
-// the elements (of maps keys and values), then their place if Place is set.
+// Unnest repeats each row for the elements of lists, arrays or maps: the columns of it that
+// are kept, then the elements (of maps keys and values), then their place if Place is set.
 type Unnest struct {
 	unaryPlan
 	Lists   []expr.Expr
+	Kept    []int
 	Outer   bool // rows without elements are kept
 	Place   bool
 	First   int64 // the place of the first element
@@ -24,18 +26,19 @@ type Unnest struct {
 	program *eval.Program
 }
 
-// NewUnnest unnests lists, over positions of input's columns; schema is the output
-// without the hidden ordinal. The last column is the place, counted from first, if place
-// says so.
-func NewUnnest(input Plan, lists []expr.Expr, outer, place bool, first int64, schema *arrow.Schema) (*Unnest, error) {
+// NewUnnest unnests lists, over positions of input's columns, of which kept are repeated;
+// schema is the output without the hidden ordinal. The last column is the place, counted
+// from first, if place says so.
+func NewUnnest(input Plan, lists []expr.Expr, kept []int, outer, place bool, first int64, schema *arrow.Schema) (*Unnest, error) {
 	program, err := eval.Compile(input.Schema(), lists...)
 	if err != nil {
 		return nil, err
 	}
 	if HasOrdinal(input.Schema()) {
 		schema = withOrdinal(schema)
+		kept = append(slices.Clone(kept), input.Schema().NumFields()-1)
 	}
-	return &Unnest{unaryPlan{input}, lists, outer, place, first, schema, program}, nil
+	return &Unnest{unaryPlan{input}, lists, kept, outer, place, first, schema, program}, nil
 }
 
 func (p *Unnest) Schema() *arrow.Schema { return p.schema }
@@ -80,6 +83,7 @@ type unnestReader struct {
 	most      int         // rows to make at a time
 
 	batch arrow.RecordBatch
+	kept  []arrow.Array // its columns that are repeated
 	lists []arrow.Array
 	row   int // the next row, of which
 	at    int // elements are given
@@ -119,7 +123,11 @@ func (r *unnestReader) nextInput(ctx context.Context) error {
 		return err
 	}
 	r.most = r.limit
-	r.width, r.inner = widthsOf(b.Columns()), r.inner[:0]
+	r.kept = r.kept[:0]
+	for _, i := range r.plan.Kept {
+		r.kept = append(r.kept, b.Column(i))
+	}
+	r.width, r.inner = widthsOf(r.kept), r.inner[:0]
 	for _, l := range r.lists {
 		r.inner = append(r.inner, widthsOf(elementsOf(l)))
 	}
@@ -210,7 +218,7 @@ func (r *unnestReader) element(k int, v kernel.Lists, end int) {
 
 // give makes a batch of what fill has found.
 func (r *unnestReader) give() (arrow.RecordBatch, error) {
-	columns, err := takeColumns(r.env.Mem, r.batch, r.rows)
+	columns, err := takeArrays(r.env.Mem, r.kept, r.batch.NumRows(), r.rows)
 	if err != nil {
 		return nil, err
 	}

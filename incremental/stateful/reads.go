@@ -174,7 +174,9 @@ func (r *reader) head(n logical.Node) string {
 		r.origins(r.label("window"), x.Start, x.End)
 		return m.String() + r.keys(" keys", x.PartitionKeys)
 	case *logical.Unnest:
-		text := x.WithExprs(r.list(x.Lists)).String()
+		m := *x
+		m.Lists, m.Dropped = r.list(x.Lists), nil
+		text := m.String()
 		label := r.label("unnest")
 		for i, columns := range x.Elements {
 			for _, c := range columns {
