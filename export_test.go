@@ -11,7 +11,7 @@ import (
 func (o Options) WithFS(fs vfs.FS) Options { o.fs = fs; return o }
 
 // SetMemory makes s allocate from mem, for tests.
-func (s *Session) SetMemory(mem memory.Allocator) { s.mem = mem }
+func SetMemory(s *Session, mem memory.Allocator) { s.mem = mem }
 
 // WithClock is o with another clock, for tests.
 func (o Options) WithClock(c incremental.Clock) Options { o.clock = c; return o }

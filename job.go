@@ -34,6 +34,8 @@ type job struct {
 	// grown are the pins of streams that new files widened during this run; they go before
 	// those of the checkpoint.
 	grown map[string]map[string]string
+	// told are the paths it reads whose files tell the columns.
+	told []string
 }
 
 // queryOptions are the options of CREATE SINK that are the query's, not the connector's.

@@ -76,6 +76,7 @@ var wideQueries = []string{
 	"SELECT n, repeat('x', 10000 + n % 2) FROM t ORDER BY n DESC LIMIT 10",
 	"SELECT n, repeat('x', 10000 + n % 2) FROM t WHERE n < 300 ORDER BY n DESC",
 	"SELECT u FROM (SELECT sequence(1, 1000 + n % 2) AS l FROM t WHERE n < 100), UNNEST(l) AS e(u)",
+	"SELECT u FROM t, UNNEST(sequence(1, 10000 + n % 2)) AS e(u) WHERE n < 200",
 	"SELECT w, u FROM (SELECT repeat('x', 10000 + n % 2) AS w, sequence(1, 30) AS l FROM t WHERE n < 100), UNNEST(l) AS e(u)",
 	"SELECT a.w, b.n FROM (SELECT n % 10 AS k, repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 100) a JOIN t b ON a.k = b.n % 10 AND b.n < 300",
 	"SELECT a.w, b.n FROM (SELECT repeat('x', 10000 + n % 2) AS w FROM t WHERE n < 10) a CROSS JOIN (SELECT n FROM t WHERE n < 300) b",
@@ -138,7 +139,7 @@ func peakSession(t *testing.T, disk vfs.FS, mem *peak) *tidemill.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.SetMemory(mem)
+	tidemill.SetMemory(s, mem)
 	return s
 }
 

@@ -91,40 +91,44 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 	case o.Checkpoint != "" && len(sc.inserts) > 1:
 		return nil, logical.Usagef("--checkpoint names one directory, but %s has %d INSERTs; use the checkpoint option of each sink", file, len(sc.inserts))
 	}
-	if err := sc.checkOutputs(); err != nil {
+	if err := sc.checkCheckpoints(); err != nil {
 		return nil, err
 	}
 	if err := sc.checkCycles(ctx); err != nil {
 		return nil, err
 	}
 	for _, in := range sc.inserts {
-		if len(in.after) > 0 {
-			continue // its stream's files may not be there yet
-		}
-		if _, _, err := sc.plan(ctx, in); err != nil && !isWaiting(err) {
+		if err := sc.check(ctx, in); err != nil {
 			return nil, err
 		}
 	}
 	return sc, nil
 }
 
-// checkOutputs refuses two INSERTs that would write to one output or remember in one
-// checkpoint.
-func (sc *Script) checkOutputs() error {
-	outputs, checkpoints := map[string]string{}, map[string]string{}
+// check refuses an INSERT that its start would refuse. One that reads what an earlier one
+// writes, by columns that its files tell, is left to its start: they may not be there yet,
+// or be those of an older query.
+func (sc *Script) check(ctx context.Context, in *insert) error {
+	j, plan, err := sc.plan(ctx, in)
+	if err == nil {
+		err = j.feedsItself(plan)
+	}
+	if err == nil || isWaiting(err) {
+		return nil
+	}
+	for _, earlier := range in.after {
+		if j != nil && slices.ContainsFunc(j.told, func(p string) bool { return within(p, earlier.path) }) {
+			return nil
+		}
+	}
+	return err
+}
+
+// checkCheckpoints refuses two INSERTs that would remember in one checkpoint.
+func (sc *Script) checkCheckpoints() error {
+	checkpoints := map[string]string{}
 	resolved := func(p string) string { return vfs.Resolve(sc.s.opts.fs, connector.CleanPath(p)) }
 	for _, in := range sc.inserts {
-		written := in.outputs
-		if written == nil && in.path != "" { // a connector of the user's
-			written = []string{in.path}
-		}
-		for _, out := range written {
-			key := resolved(out)
-			if other, ok := outputs[key]; ok {
-				return logical.Usagef("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, other, in.sink.Name, path.Clean(out))
-			}
-			outputs[key] = in.sink.Name
-		}
 		if in.checkpoint != "" {
 			key := resolved(in.checkpoint)
 			if other, ok := checkpoints[key]; ok {
@@ -134,6 +138,37 @@ func (sc *Script) checkOutputs() error {
 		}
 	}
 	return nil
+}
+
+// checkBeside refuses two INSERTs of which one writes where the other does, or below.
+func (sc *Script) checkBeside(earlier, in *insert) error {
+	for _, one := range earlier.written() {
+		for _, other := range in.written() {
+			below, above := sc.s.liesIn(other, one), sc.s.liesIn(one, other)
+			switch {
+			case below && above:
+				return logical.Usagef("%s: the INSERTs into %s and %s write to one output, %s; give each a path of its own, or join them with UNION ALL", sc.file, earlier.sink.Name, in.sink.Name, path.Clean(other))
+			case below:
+				return sc.nested(in, earlier, other, one)
+			case above:
+				return sc.nested(earlier, in, one, other)
+			}
+		}
+	}
+	return nil
+}
+
+func (sc *Script) nested(inner, outer *insert, below, above string) error {
+	return logical.Usagef("%s: the output %s of the INSERT into %s lies in %s, which the INSERT into %s writes, and whoever reads that by a pattern would take the rows of both; give each a path of its own",
+		sc.file, path.Clean(below), inner.sink.Name, path.Clean(above), outer.sink.Name)
+}
+
+// written are the places that in writes to.
+func (in *insert) written() []string {
+	if in.outputs == nil && in.path != "" { // a connector of the user's
+		return []string{in.path}
+	}
+	return in.outputs
 }
 
 // inFile names the file in errors of the parser.
@@ -181,6 +216,11 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
 	in.checkpoint = checkpointDir(j.checkpoint, j.options["path"])
 	in.outputs = j.outputs()
+	for _, earlier := range sc.inserts {
+		if err := sc.checkBeside(earlier, in); err != nil {
+			return err
+		}
+	}
 	if err := sc.checkApart(in); err != nil {
 		return sc.place(in, err)
 	}
@@ -291,18 +331,19 @@ func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, err
 		return j, nil, err
 	}
 	j.session = own
+	p.Resolver = &tellingResolver{p.Resolver, j}
 	planned, err := p.Plan(ctx, sc.src, sc.stmts[in.position])
 	if err != nil {
 		return j, nil, err
 	}
 	if err := logical.Check(planned.Plan, j.mode); err != nil {
-		return nil, nil, sc.place(in, err)
+		return j, nil, sc.place(in, err)
 	}
 	if err := j.checkConstants(planned.Plan); err != nil {
-		return nil, nil, sc.underlined(in, err)
+		return j, nil, sc.underlined(in, err)
 	}
 	if err := own.connectors.CheckSink(j.connector, j.sinkEnv(planned.Plan.Schema())); err != nil {
-		return nil, nil, sc.place(in, err)
+		return j, nil, sc.place(in, err)
 	}
 	return j, planned.Plan, nil
 }

@@ -20,8 +20,7 @@ type feed struct {
 }
 
 // checkCycles refuses INSERTs of which each reads what the one before writes, and the
-// first what the last does: they would never end. One that feeds itself is refused when
-// it starts.
+// first what the last does: they would never end. For one that feeds itself see check.
 func (sc *Script) checkCycles(ctx context.Context) error {
 	if len(sc.inserts) < 2 {
 		return nil

@@ -88,6 +88,19 @@ func DaysInMonth(year int64, month int) int {
 // IsUTC says whether loc needs no look-up of offsets; nil is UTC.
 func IsUTC(loc *time.Location) bool { return loc == nil || loc == time.UTC }
 
+// clamped is a + b, or the end of the range that it goes beyond: the hours at both ends of
+// what a TIMESTAMP holds, which a zone would move out of it, are read as the end.
+func clamped(a, b int64) int64 {
+	r := a + b
+	if (a^r)&(b^r) >= 0 {
+		return r
+	}
+	if b > 0 {
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
 // zoneOffset is the offset of loc from UTC at an instant, in microseconds.
 func zoneOffset(us int64, loc *time.Location) int64 {
 	_, seconds := time.Unix(FloorDiv(us, MicrosPerSecond), 0).In(loc).Zone()
@@ -100,7 +113,7 @@ func ToLocal(us int64, loc *time.Location) int64 {
 	if IsUTC(loc) {
 		return us
 	}
-	return us + zoneOffset(us, loc)
+	return clamped(us, zoneOffset(us, loc))
 }
 
 // FromLocal is the instant at which a wall clock in loc shows wall. Of two such
@@ -110,15 +123,15 @@ func FromLocal(wall int64, loc *time.Location) int64 {
 	if IsUTC(loc) {
 		return wall
 	}
-	before := zoneOffset(wall-MicrosPerDay, loc)
-	if at := wall - before; zoneOffset(at, loc) == before {
+	before := zoneOffset(clamped(wall, -MicrosPerDay), loc)
+	if at := clamped(wall, -before); zoneOffset(at, loc) == before {
 		return at
 	}
-	after := zoneOffset(wall+MicrosPerDay, loc)
-	if at := wall - after; zoneOffset(at, loc) == after {
+	after := zoneOffset(clamped(wall, MicrosPerDay), loc)
+	if at := clamped(wall, -after); zoneOffset(at, loc) == after {
 		return at
 	}
-	return wall - before
+	return clamped(wall, -before)
 }
 
 // FromLocalNear is FromLocal for a wall clock that was moved from the instant from: of two
@@ -128,7 +141,7 @@ func FromLocalNear(wall, from int64, loc *time.Location) int64 {
 		return wall
 	}
 	offset := zoneOffset(from, loc)
-	if at := wall - offset; zoneOffset(at, loc) == offset {
+	if at := clamped(wall, -offset); zoneOffset(at, loc) == offset {
 		return at
 	}
 	return FromLocal(wall, loc)

@@ -61,8 +61,7 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *Sort:
 		switch {
 		case up.aggregate:
-			err = &UnsupportedError{What: "ORDER BY inside or below an aggregate on a stream", Reason: "the rows of a group arrive over many batches, in whatever order",
-				Remedy: "collect the values with what orders them, array_sort(collect_list(struct(ts, x))), or aggregate in a query over the output"}
+			err = orderedAggregate()
 		case mode != connector.Complete || !hasStreamingAggregate(x.Input):
 			err = &UnsupportedError{What: "ORDER BY on a stream", Reason: "a stream has no end after which it could be sorted",
 				Remedy: "sort what reads the output, or aggregate and use output_mode = 'complete'"}
@@ -101,6 +100,14 @@ func check(n Node, mode connector.OutputMode, up above) error {
 		}
 	}
 	return nil
+}
+
+// orderedAggregate refuses an order of the rows that an aggregate reads, which ORDER BY asks
+// for, or an aggregate that is rewritten to one with it.
+func orderedAggregate() error {
+	return &UnsupportedError{What: "ORDER BY inside or below an aggregate, or the n largest or smallest values (max(x, n)), on a stream",
+		Reason: "the rows of a group arrive over many batches, in whatever order",
+		Remedy: "collect the values with what orders them, array_sort(collect_list(struct(ts, x))), or aggregate in a query over the output"}
 }
 
 func checkUnion(u *Union) error {

@@ -110,6 +110,9 @@ func checkSession(a *Aggregate, w *Window) error {
 	}
 	between := "the bounds of its sessions are not known before they are grouped"
 	found, start, end := SessionOf(a.Input)
+	if found != w && sortsAbove(a.Input, w) {
+		return orderedAggregate()
+	}
 	if found != w || start < 0 || end < 0 {
 		return &UnsupportedError{What: "a session window with more than columns between it and its GROUP BY on a stream", Reason: between,
 			Remedy: "group by both bounds right above it, and join or filter the sessions above that"}
@@ -135,6 +138,17 @@ func checkSession(a *Aggregate, w *Window) error {
 			Remedy: "filter what SESSION reads, SESSION((SELECT * FROM t WHERE …), ts, gap), and sessions in HAVING"}
 	}
 	return nil
+}
+
+// sortsAbove says whether a Sort stands between n and w.
+func sortsAbove(n Node, w *Window) bool {
+	if n == Node(w) {
+		return false
+	}
+	if _, ok := n.(*Sort); ok {
+		return true
+	}
+	return slices.ContainsFunc(n.Children(), func(c Node) bool { return openSession(c) == w && sortsAbove(c, w) })
 }
 
 // ungroupedSession refuses a session that nothing merges.

@@ -82,8 +82,10 @@ type unnestReader struct {
 	inner     []rowWidths // of the elements of each list
 	most      int         // rows to make at a time
 
-	batch arrow.RecordBatch
-	kept  []arrow.Array // its columns that are repeated
+	whole arrow.RecordBatch // of the input, while some of it is still to be taken
+	from  int
+	batch arrow.RecordBatch // what of it is being unnested
+	kept  []arrow.Array     // its columns that are repeated
 	lists []arrow.Array
 	row   int // the next row, of which
 	at    int // elements are given
@@ -112,16 +114,28 @@ func (r *unnestReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 }
 
+// nextInput takes the next rows of the input: as many as their lists are computed for at a
+// time.
 func (r *unnestReader) nextInput(ctx context.Context) error {
-	b, err := r.input.Next(ctx)
+	if r.whole == nil {
+		b, err := r.input.Next(ctx)
+		if err != nil {
+			return err
+		}
+		r.env.Begin(b)
+		r.whole, r.from = b, 0
+	}
+	lists, n, err := r.plan.program.EvalColumnsPart(r.env, r.whole, r.from)
 	if err != nil {
 		return err
 	}
-	r.batch, r.row, r.at = b, 0, 0
-	r.env.Begin(b)
-	if r.lists, err = r.plan.program.EvalColumns(r.env, b); err != nil {
-		return err
+	r.lists, r.batch = lists, r.whole.NewSlice(int64(r.from), int64(r.from+n))
+	if r.from += n; r.from == int(r.whole.NumRows()) {
+		r.whole.Release()
+		r.whole = nil
 	}
+	b := r.batch
+	r.row, r.at = 0, 0
 	r.most = r.limit
 	r.kept = r.kept[:0]
 	for _, i := range r.plan.Kept {
@@ -278,5 +292,9 @@ func (r *unnestReader) drop() {
 
 func (r *unnestReader) Close() error {
 	r.drop()
+	if r.whole != nil {
+		r.whole.Release()
+		r.whole = nil
+	}
 	return r.input.Close()
 }

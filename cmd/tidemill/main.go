@@ -205,6 +205,20 @@ func unknownCommand(c *cobra.Command, word string) error {
 
 // flagError is a flag that is not there or has a wrong value.
 func flagError(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if kind := ""; errors.As(err, &invalid) {
+		switch invalid.GetFlag().Value.Type() {
+		case "int64":
+			kind = "a whole number"
+		case "int64Slice":
+			kind = "a list of whole numbers"
+		case "bool":
+			kind = "true or false"
+		}
+		if kind != "" {
+			return usagef("--%s takes %s, not %q; see tidemill help %s", invalid.GetFlag().Name, kind, invalid.GetValue(), helpName(c))
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usagef("%w; see tidemill help %s", err, helpName(c))

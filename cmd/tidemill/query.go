@@ -35,6 +35,9 @@ hold several statements (CREATE …, SET …, SELECT …), separated by semicolo
 			if err != nil {
 				return err
 			}
+			if err := checkOutGiven(c, out); err != nil {
+				return err
+			}
 			return query(c.Context(), s, text, name, format, out)
 		},
 	}
@@ -128,24 +131,26 @@ func writeOut(out string, encode func(io.Writer) error) error {
 	}
 	fsys := vfs.OS()
 	if info, err := os.Stat(out); err == nil {
-		fsys = keptMode{fsys, info.Mode().Perm()}
+		fsys = keptAccess{fsys, info}
 	}
 	return vfs.WriteAtomicFunc(fsys, out, encode)
 }
 
-// keptMode creates files that only those may read and write who could the file in whose
-// place they are put.
-type keptMode struct {
+// keptAccess creates files that only those may read and write who could the file in whose
+// place they are put, and that belong to its owner and group where the system allows that.
+type keptAccess struct {
 	vfs.FS
-	mode os.FileMode
+	old os.FileInfo
 }
 
-func (k keptMode) Create(name string) (vfs.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, k.mode)
+func (k keptAccess) Create(name string) (vfs.File, error) {
+	mode := k.old.Mode().Perm()
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Chmod(k.mode); err != nil { // the umask may have taken some of it
+	vfs.TakeOwner(f, k.old)
+	if err := f.Chmod(mode); err != nil { // the umask may have taken some of it
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -173,6 +178,14 @@ func checkNames(format string, names []string) error {
 			return usagef("two columns of the result are called %q, and --format %s holds a name once; rename one with AS", name, format)
 		}
 		seen[name] = true
+	}
+	return nil
+}
+
+// checkOutGiven refuses an --out that names nothing: an empty variable of a shell, say.
+func checkOutGiven(c *cobra.Command, out string) error {
+	if out == "" && c.Flags().Changed("out") {
+		return usagef("--out names nothing; give it a name, or leave it out")
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ nothing but what --out asks for, takes no lock, and may look at a query that run
 			if !c.Flags().Changed("batch") {
 				return usagef("say which batch with --batch N")
 			}
+			if err := checkOutGiven(c, f.out); err != nil {
+				return err
+			}
 			return f.replay(c.Context(), args[0])
 		},
 	}

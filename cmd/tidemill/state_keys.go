@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/tidemill/tidemill"
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/columnar/keyenc"
@@ -37,7 +39,7 @@ type keyColumn struct {
 	at    int
 	text  string // as CSV writes it; "" is null as well
 	codec *keyenc.Codec
-	value []byte // encoded by codec; nil: text is none of the column's type
+	value []byte // encoded by codec; nil: text is none of the column's type, or the type does not hold it
 	why   error  // it is none
 }
 
@@ -56,27 +58,80 @@ func columnOf(ctx context.Context, s *arrow.Schema, w keyValue) (keyColumn, erro
 	if k.codec, err = keyenc.New([]arrow.DataType{dt}, nil); err != nil {
 		return k, err
 	}
-	name := columnar.TypeName(dt)
-	forms := []string{"CAST(" + ast.QuoteString(w.value) + " AS " + name + ")", "CAST((" + w.value + ") AS " + name + ")"}
+	forms := []func(context.Context, arrow.DataType, string) error{k.readText, k.readExpression}
 	if dt.ID() == arrow.BINARY { // of which every text is one
 		slices.Reverse(forms)
 	}
-	for _, form := range forms {
-		if k.value, err = k.evaluate(ctx, form); err == nil {
+	for _, read := range forms {
+		if read(ctx, dt, w.value) == nil {
 			return k, nil
 		}
 	}
-	k.why = usagef("%s=%s: it is no %s, neither as text nor as an expression of SQL", w.column, w.value, name)
+	k.why = usagef("%s=%s: it is no %s, neither as text nor as an expression of SQL", w.column, w.value, columnar.TypeName(dt))
 	return k, nil
 }
 
-// evaluate computes an expression of SQL over nothing.
-func (k *keyColumn) evaluate(ctx context.Context, expression string) ([]byte, error) {
+// readText reads a text that a CAST takes. What the CAST would round is no key: but for a
+// float, of which a text means the nearest, where that is neither zero nor infinite.
+func (k *keyColumn) readText(ctx context.Context, dt arrow.DataType, text string) error {
+	x := ast.QuoteString(text)
+	v := "CAST(" + x + " AS " + columnar.TypeName(dt) + ")"
+	switch dt.ID() {
+	case arrow.FLOAT32, arrow.FLOAT64:
+		return k.evaluate(ctx, v, "CASE WHEN "+v+" = 0 THEN NOT regexp_matches("+x+", '^[^eE]*[1-9]') ELSE isfinite("+v+") OR NOT regexp_matches("+x+", '[0-9]') END")
+	case arrow.DATE32:
+		return k.evaluate(ctx, v, "coalesce("+v+" = TRY_CAST("+x+" AS TIMESTAMP), true)")
+	case arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128:
+		if err := k.evaluate(ctx, v, v+" = ("+text+")"); err == nil {
+			return nil
+		}
+	}
+	return k.evaluate(ctx, v, "true")
+}
+
+// readExpression reads an expression whose value the column's type holds: what is equal to
+// it after the CAST. A text that it gives is read as one.
+func (k *keyColumn) readExpression(ctx context.Context, dt arrow.DataType, expression string) error {
+	x := "(" + expression + ")"
+	rows, err := selectOne(ctx, x)
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	if column := rows.Batches()[0].Column(0); column.DataType().ID() == arrow.STRING && column.IsValid(0) {
+		return k.readText(ctx, dt, string(columnar.AppendValue(nil, column, 0, time.UTC)))
+	}
+	v := "CAST(" + x + " AS " + columnar.TypeName(dt) + ")"
+	return k.evaluate(ctx, v, v+" IS NOT DISTINCT FROM "+x)
+}
+
+// evaluate takes what an expression gives, if the condition same holds. Otherwise no row
+// has that value.
+func (k *keyColumn) evaluate(ctx context.Context, expression, same string) error {
+	rows, err := selectOne(ctx, expression+" AS v, "+same+" AS same")
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	b := rows.Batches()[0]
+	if is := b.Column(1).(*array.Boolean); is.IsNull(0) || !is.Value(0) {
+		return nil
+	}
+	keys, err := k.encode(b.Column(0))
+	if err != nil {
+		return err
+	}
+	k.value = keys.Key(0)
+	return nil
+}
+
+// selectOne computes expressions of SQL over nothing.
+func selectOne(ctx context.Context, expressions string) (*tidemill.Rows, error) {
 	s, err := newSession(nil)
 	if err != nil {
 		return nil, err
 	}
-	df, err := s.SQL(ctx, "SELECT "+expression)
+	df, err := s.SQL(ctx, "SELECT "+expressions)
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +139,11 @@ func (k *keyColumn) evaluate(ctx context.Context, expression string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Release()
 	if rows.NumRows() != 1 {
+		rows.Release()
 		return nil, errors.New("an expression gives one value")
 	}
-	keys, err := k.encode(rows.Batches()[0].Column(0))
-	if err != nil {
-		return nil, err
-	}
-	return keys.Key(0), nil
+	return rows, nil
 }
 
 func (k *keyColumn) encode(column arrow.Array) (*keyenc.Keys, error) {

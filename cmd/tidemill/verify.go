@@ -104,7 +104,11 @@ func verdict(found []tidemill.Verification) error {
 	}
 	switch {
 	case differ > 0:
-		return &exitError{1, fmt.Sprintf("the output is not what the inputs give: %s in %d of %s; if the query was changed, verify with the SQL that it ran with; else run it anew into a new output, or bring the files back", countOf(rows, "row differs", "rows differ"), differ, queries)}
+		of := fmt.Sprintf("%s in %d of %s", countOf(rows, "row differs", "rows differ"), differ, queries)
+		if rows == 0 {
+			of = fmt.Sprintf("no row differs, but the files of %d of %s do", differ, queries)
+		}
+		return &exitError{1, fmt.Sprintf("the output is not what the inputs give: %s; if the query was changed, verify with the SQL that it ran with; else run it anew into a new output, or bring the files back", of)}
 	case open > 0:
 		return &exitError{1, fmt.Sprintf("the output could not be verified as a whole: %d of %s", open, queries)}
 	case skipped == int64(len(found)):

@@ -159,13 +159,13 @@ var textFunctions = []textFunction{
 	{
 		name: "replace", args: []Matcher{varchar, varchar, varchar}, optional: 1, fallible: true,
 		doc: "The text with every occurrence of the second replaced by the third, or taken out.", example: "replace('a-b-c', '-', '+') = a+b+c",
-		f: func(_ *call, t []kernel.Texts, _ []numbers[int64]) func([]byte, int) ([]byte, error) {
+		f: func(c *call, t []kernel.Texts, _ []numbers[int64]) func([]byte, int) ([]byte, error) {
 			return func(dst []byte, i int) ([]byte, error) {
 				var with []byte
 				if len(t) > 2 {
 					with = t[2].At(i)
 				}
-				return replaceAll(dst, t[0].At(i), t[1].At(i), with)
+				return c.replaceAll(dst, t[0].At(i), t[1].At(i), with)
 			}
 		},
 	},
@@ -379,9 +379,16 @@ func padding(name, doc, example string, front bool) textFunction {
 		}}
 }
 
-func replaceAll(dst, s, what, with []byte) ([]byte, error) {
+// replaceAll appends s with each what replaced. Where that makes it much longer, there must
+// be room for all of it first.
+func (c *call) replaceAll(dst, s, what, with []byte) ([]byte, error) {
 	if len(what) == 0 {
 		return append(dst, s...), nil
+	}
+	if longer := len(with) - len(what); longer > 64 {
+		if err := c.room(int64(len(dst) + len(s) + bytes.Count(s, what)*longer)); err != nil {
+			return dst, err
+		}
 	}
 	start := len(dst)
 	for {

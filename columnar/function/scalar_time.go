@@ -345,7 +345,7 @@ func truncateScalar() *Scalar {
 		Args: []Matcher{varchar, timestamp}, Result: always(columnar.Timestamp), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			return byPart(columnar.Timestamp, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
-				return kernel.TruncateTime(c.env.Mem, c.args[1].Array(), unit, c.env.Location), nil
+				return kernel.TruncateTime(c.env.Mem, c.args[1].Array(), unit, c.env.Location, c.mode(false))
 			})
 		},
 	}}}
@@ -523,9 +523,8 @@ func addMonthsScalar() *Scalar {
 					if err != nil {
 						return 0, err
 					}
-					us, ok := kernel.AddInterval(int64(days.at(i))*columnar.MicrosPerDay, by, 1, nil)
-					d := columnar.FloorDiv(us, columnar.MicrosPerDay)
-					if !ok || int64(int32(d)) != d {
+					d := kernel.AddMonths(int64(days.at(i)), int64(by.Months))
+					if int64(int32(d)) != d {
 						return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("a date moved by %d months overflows DATE", months.at(i))}
 					}
 					return int32(d), nil
@@ -585,7 +584,13 @@ func dateDiffScalar() *Scalar {
 		{Args: []Matcher{varchar, timestamp, timestamp}, Result: always(columnar.Int64), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			return byPart(columnar.Int64, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
 				from, to := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
-				return fixedRows(c, func(i int) int64 { return kernel.CountUnits(from.at(i), to.at(i), unit, c.env.Location) })
+				return fallibleRows(c, func(i int) (int64, error) {
+					a, b := from.at(i), to.at(i)
+					if d := b - a; unit == kernel.Microsecond && (b^a)&(b^d) < 0 {
+						return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: "the microseconds between the two times overflow BIGINT"}
+					}
+					return kernel.CountUnits(a, b, unit, c.env.Location), nil
+				})
 			})
 		}},
 	}}

@@ -94,7 +94,7 @@ func timeBucketScalar() *Scalar {
 				if len(c.args) > 2 {
 					origin = numbersOf[int64](c.args[2]).at(i)
 				}
-				return kernel.WindowStart(at.at(i), slide, origin), nil
+				return kernel.BucketStart(at.at(i), kernel.WindowStart(at.at(i), slide, origin))
 			})
 		}), nil
 	}
@@ -148,5 +148,6 @@ func monthBucket(w arrow.MonthDayNanoInterval, at int64, c *call, i int) (int64,
 		origin = numbersOf[int64](c.args[2]).at(i)
 	}
 	m := kernel.WindowStart(month(at), int64(w.Months), month(origin))
-	return columnar.DaysFromCivil(columnar.FloorDiv(m, 12), int(columnar.FloorMod(m, 12))+1, 1) * columnar.MicrosPerDay, nil
+	days := columnar.DaysFromCivil(columnar.FloorDiv(m, 12), int(columnar.FloorMod(m, 12))+1, 1)
+	return kernel.BucketStart(at, days*columnar.MicrosPerDay)
 }

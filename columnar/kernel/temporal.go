@@ -102,8 +102,9 @@ func (p Part) months() int64 {
 }
 
 // TruncateTime is each TIMESTAMP of a cut to the beginning of its unit, on the wall
-// clock of loc. The caller releases the result.
-func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Location) arrow.Array {
+// clock of loc; a beginning that no TIMESTAMP is, is an error. The caller releases the
+// result.
+func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Location, m Mode) (arrow.Array, error) {
 	n := a.Len()
 	in := Values[int64](a)
 	buf, out := Make[int64](mem, n)
@@ -127,7 +128,33 @@ func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Loca
 		}
 	}
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
-	return Wrap(columnar.Timestamp, n, nulls, valid, buf)
+	g := arithArgs{mem: mem, rows: n, m: m, out: columnar.Timestamp, valid: valid, nulls: nulls}
+	failed := false
+	for i, v := range in {
+		failed = failed || wrappedBack(out[i], v)
+	}
+	return g.finish(buf, failed, func(i int) error {
+		if !wrappedBack(out[i], in[i]) {
+			return nil
+		}
+		return beforeFirst(in[i])
+	})
+}
+
+// wrappedBack says whether start, the start of what the instant v lies in, was before the
+// first TIMESTAMP and came out as a late one.
+func wrappedBack(start, v int64) bool { return v < 0 && start > 0 }
+
+func beforeFirst(v int64) error {
+	return &ValueError{Kind: ErrOverflow, Text: fmt.Sprintf("what %s lies in begins before the first TIMESTAMP", columnar.AppendTimestamp(nil, v, nil))}
+}
+
+// BucketStart is start, of the bucket that v lies in; one that no TIMESTAMP is, is an error.
+func BucketStart(v, start int64) (int64, error) {
+	if wrappedBack(start, v) {
+		return 0, beforeFirst(v)
+	}
+	return start, nil
 }
 
 // TruncateDays is the first day of the unit, a day or longer, that days lies in.
@@ -245,9 +272,9 @@ func isoWeek(days int64) (year, week int64) {
 	return year, (thursday-columnar.DaysFromCivil(year, 1, 1))/7 + 1
 }
 
-// addMonths moves a day by months; the day of the month is cut to the length of the
+// AddMonths is a day moved by months; the day of the month is cut to the length of the
 // month it arrives in.
-func addMonths(days, months int64) int64 {
+func AddMonths(days, months int64) int64 {
 	year, month, day := columnar.CivilFromDays(days)
 	m := year*12 + int64(month) - 1 + months
 	year, month = columnar.FloorDiv(m, 12), int(columnar.FloorMod(m, 12))+1
@@ -263,7 +290,7 @@ func AddInterval(v int64, by arrow.MonthDayNanoInterval, sign int64, loc *time.L
 		days := columnar.FloorDiv(wall, columnar.MicrosPerDay)
 		rest := columnar.FloorMod(wall, columnar.MicrosPerDay)
 		if by.Months != 0 {
-			days = addMonths(days, sign*int64(by.Months))
+			days = AddMonths(days, sign*int64(by.Months))
 		}
 		days += sign * int64(by.Days)
 		if !columnar.IsTimestampDay(days) {

@@ -61,7 +61,7 @@ func checkTimeLaws(t *testing.T, mem memory.Allocator, loc *time.Location) {
 		return time.UnixMicro(int64(a.(*array.Timestamp).Value(i))).In(zone)
 	}
 	for unit := kernel.Minute; unit <= kernel.Year; unit++ {
-		got := kernel.TruncateTime(mem, a, unit, loc)
+		got := truncated(t, mem, a, unit, loc)
 		for i := range n {
 			if a.IsNull(i) {
 				continue

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -75,6 +74,7 @@ func open(ctx context.Context, formats Formats, env connector.Env, bounded bool)
 	o.lister = &lister{
 		fs: env.FS, path: options.Path, recursive: options.Recursive, doneMarker: options.DoneMarker,
 		skipDir: options.ArchiveDir, env: o.env, accept: func(string) bool { return true },
+		noTables: !bounded,
 	}
 	if _, err := o.lister.find(); err != nil {
 		return nil, err
@@ -591,24 +591,15 @@ func Discover(ctx context.Context, formats Formats, env connector.Env) (connecto
 
 // checkStream refuses what can be read as a table only.
 func (o *opened) checkStream() error {
-	id, ok, err := readIdentity(o.env.FS, o.options.Path)
-	if err != nil && !isAbsent(err) {
-		if errors.Is(err, errCorrupt) {
-			return nil // its writer will say so
-		}
+	root, err := o.lister.find()
+	if err != nil {
 		return err
 	}
-	if ok && id.Mode == connector.Complete.String() {
-		return o.isTable()
+	if err := o.lister.refuseTable(root.dir, root.lists); err != nil {
+		return err
 	}
 	if dir := o.options.ArchiveDir; dir != "" && dir == o.options.Path {
 		return &connector.OptionError{Key: "archive_dir", Value: dir, HasValue: true, Reason: "it is the source itself"}
 	}
 	return nil
-}
-
-// isTable is the refusal of a stream over a table that is replaced each batch.
-func (o *opened) isTable() error {
-	return &connector.OptionError{Key: "path", Value: o.options.Path, HasValue: true,
-		Reason: "it is the output of a query with output_mode = 'complete': its table is replaced each batch, so there is no stream of new rows; read it as a table"}
 }

@@ -74,7 +74,7 @@ func (s *Source) follow(v visitor, full bool) (isOutput bool, err error) {
 		err = nil // its writer will say so
 	}
 	if err == nil && id.Mode == connector.Complete.String() {
-		err = s.o.isTable()
+		err = s.o.lister.isTable(s.o.options.Path)
 	}
 	if err != nil {
 		return true, err
@@ -112,7 +112,7 @@ func (s *Source) followFrom(f *follower, dir string, v visitor) error {
 	left := fold(entries)
 	for i, e := range entries {
 		if e.Kind == kindComplete {
-			return s.o.isTable()
+			return s.o.lister.isTable(s.o.options.Path)
 		}
 		skip, err := s.replaces(e)
 		if err == nil && !skip {

@@ -54,6 +54,8 @@ type lister struct {
 	// patient passes over what may not be looked at, with a warning: it may be some day.
 	patient bool
 	warned  map[string]bool
+	// noTables refuses files of tables that are replaced each batch.
+	noTables bool
 }
 
 // dirState is what is known of a directory since it was last read.
@@ -204,7 +206,7 @@ func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (s
 		d.prefix += "/"
 	}
 	var found []sighting
-	first := true
+	first, isOutput := true, false
 	var other error // not of the listing itself
 	err = vfs.List(l.fs, d.dir, func(part []fs.DirEntry) error {
 		if first && l.isCheckpoint(d.dir, part) {
@@ -213,6 +215,7 @@ func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (s
 		}
 		first, found = false, found[:0]
 		for _, e := range part {
+			isOutput = isOutput || e.Name() == controlDir
 			if found, other = l.entry(&d, e, state, v, found); other != nil {
 				return other
 			}
@@ -230,6 +233,8 @@ func (l *lister) read(d dirVisit, info fs.FileInfo, now time.Time, v visitor) (s
 		return nil, other
 	case err != nil:
 		return nil, l.goneOr(err, d.dir)
+	case l.noTables && isOutput:
+		return state, l.refuseTable(d.dir, d.lists)
 	}
 	return state, nil
 }

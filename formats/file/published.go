@@ -88,7 +88,11 @@ func (s *Sink) verify() error {
 		}
 	}
 	if differ > 0 {
-		s.env.Warnf("%s: %d of its committed files are not what was written: %s", s.dir, differ, first)
+		are := "are"
+		if differ == 1 {
+			are = "is"
+		}
+		s.env.Warnf("%s: %d of its committed files %s not what was written: %s", s.dir, differ, are, first)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func ReadsBack(fsys vfs.FS, formats Formats, source, sink map[string]string) boo
 			names = append(names, fmt.Sprintf("part-%020d-%03d%s", batch, number, format.Extension()))
 		}
 	}
-	names = append(names, "part-000"+format.Extension())
+	names = append(names, tableName+format.Extension())
 	return in.lists(fsys, out.Path, out.PartitionBy, names)
 }
 

@@ -311,7 +311,10 @@ func (s *Sink) formatOf(side string) codec.Format {
 	return s.kept
 }
 
-func (s *Sink) completeName() string { return "part-000" + s.format.Extension() }
+func (s *Sink) completeName() string { return tableName + s.format.Extension() }
+
+// tableName is the name of the file of a complete-mode output, without its extension.
+const tableName = "part-000"
 
 // Description implements connector.Describer.
 func (s *Sink) Description() string { return "FileSink[" + s.dir + "]" }

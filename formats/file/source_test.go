@@ -674,6 +674,18 @@ func TestStreamRefusals(t *testing.T) {
 	w.publish(sink, w.batch(0, connector.Complete, "v:bigint\n1\n"))
 	_, err := Discover(t.Context(), testFormats, w.env("path", "out"))
 	wantError(t, err, "out", "complete")
+	for _, p := range []string{
+		"out/*.csv", "out/part-000.csv", "out/**", "out/**/part-*", "out/{part,x}-*",
+		"ou[t]", "o*/*.csv", "{out,other}/*", "*", "**/part-*", ".",
+	} {
+		env := w.env("path", p, "format", "csv")
+		env.Columns = schemaOf("v:bigint")
+		_, err := Discover(t.Context(), testFormats, env)
+		wantError(t, err, "path", "out, of which it would read the files,", "output_mode = 'complete'", "read it as a table")
+	}
+	for _, p := range []string{"out/*.txt", "out/sub/*", "out/part-001.csv"} {
+		w.follow(p).expectFiles()
+	}
 	for _, c := range []struct{ key, value, says string }{
 		{"max_files_per_trigger", "0", "at least 1"}, {"max_files_per_trigger", "10.1", "integer"}, {"max_files_per_trigger", "-1", "integer"},
 		{"changed_files", "maybe", "error, ignore or reread"}, {"clean_source", "archive", "archive_dir"},

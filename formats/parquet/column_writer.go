@@ -409,7 +409,7 @@ func (w *leafWriter) appendDecimals(a *array.Decimal128, sel []int32) error {
 		}
 		low := int64(v.LowBits())
 		if low>>63 != v.HighBits() {
-			return fmt.Errorf("column %s: a value has more digits than %s", w.path[0], columnar.TypeName(w.typ))
+			return fmt.Errorf("a value has more digits than %s", columnar.TypeName(w.typ))
 		}
 		w.values = binary.LittleEndian.AppendUint64(w.values, uint64(low))
 		w.stats.addInt(low, low)

@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"math"
 	"time"
 
@@ -62,7 +62,7 @@ func (w *leafWriter) appendIntervals(a *array.MonthDayNanoInterval, sel []int32)
 		}
 		millis := v.Nanoseconds / 1e6
 		if v.Months < 0 || v.Days < 0 || v.Nanoseconds < 0 || v.Nanoseconds%1e6 != 0 || millis > math.MaxUint32 {
-			return fmt.Errorf("column %s: Parquet holds intervals of whole milliseconds that are not negative; cast it to VARCHAR", w.path[0])
+			return errors.New("a Parquet file holds intervals of whole milliseconds that are not negative; cast it to VARCHAR")
 		}
 		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Months))
 		w.values = binary.LittleEndian.AppendUint32(w.values, uint32(v.Days))

@@ -104,8 +104,8 @@ func (f *FileWriter) write(b []byte) error {
 // writeRows is how many rows are encoded at a time: pages end between them.
 const writeRows = 16 << 10
 
-// maxGroupBytes ends a row group early.
-const maxGroupBytes = 256 << 20
+// maxGroupBytes ends a row group of wide rows early: a writer holds it, and most readers do.
+const maxGroupBytes = 64 << 20
 
 // Write appends a batch with the columns of the schema, in their order; columns may
 // be dictionary-encoded. b is borrowed. After an error the file is useless.

@@ -30,7 +30,7 @@ func newStore(p *Provider, spec Spec) (*Store, error) {
 		t, err := newTable(schema, p.opts)
 		if err != nil {
 			s.release()
-			return nil, fmt.Errorf("state of %s: %w", spec.Operator, err)
+			return nil, err
 		}
 		s.tables = append(s.tables, t)
 	}
@@ -58,7 +58,7 @@ func (s *Store) load(ctx context.Context, files checkpoint.OperatorState) error 
 			continue
 		}
 		if err := t.load(ctx, s.provider.files, s.operator, list); err != nil {
-			return fmt.Errorf("state of %s: %w", s.operator, err)
+			return err
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func (s *Store) Commit(ctx context.Context) (checkpoint.OperatorState, error) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return checkpoint.OperatorState{}, fmt.Errorf("state of %s: %w", s.operator, err)
+		return checkpoint.OperatorState{}, err
 	}
 	next := checkpoint.OperatorState{Operator: s.operator, Version: to, Files: []checkpoint.StateFile{}}
 	for i, t := range s.tables {

@@ -340,12 +340,22 @@ func Failed(e expr.Expr, err error) *Error {
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if !strings.Contains(text, e.Expr) { // or the kernel has named it
-		text = e.Expr + ": " + text
+		text = beginning(e.Expr) + ": " + text
 	}
 	if place := e.Place.String(); place != "" {
 		text = place + ": " + text
 	}
 	return text
+}
+
+// mostOfExpr is how much of an expression an error shows: what is wrong with it comes after.
+const mostOfExpr = 300
+
+func beginning(text string) string {
+	if len(text) <= mostOfExpr {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostOfExpr], "") + "…"
 }
 
 func (e *Error) Unwrap() error { return e.Err }
