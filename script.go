@@ -94,11 +94,16 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 	if err := sc.checkCheckpoints(); err != nil {
 		return nil, err
 	}
-	if err := sc.checkCycles(ctx); err != nil {
+	feeds := make([]feed, len(sc.inserts))
+	for i, in := range sc.inserts {
+		feeds[i].in = in
+		feeds[i].job, feeds[i].plan, feeds[i].err = sc.plan(ctx, in)
+	}
+	if err := sc.checkCycles(ctx, feeds); err != nil {
 		return nil, err
 	}
-	for _, in := range sc.inserts {
-		if err := sc.check(ctx, in); err != nil {
+	for _, f := range feeds {
+		if err := f.check(); err != nil {
 			return nil, err
 		}
 	}
@@ -108,16 +113,16 @@ func (s *Session) openScript(ctx context.Context, file, src string, o RunOptions
 // check refuses an INSERT that its start would refuse. One that reads what an earlier one
 // writes, by columns that its files tell, is left to its start: they may not be there yet,
 // or be those of an older query.
-func (sc *Script) check(ctx context.Context, in *insert) error {
-	j, plan, err := sc.plan(ctx, in)
+func (f feed) check() error {
+	err := f.err
 	if err == nil {
-		err = j.feedsItself(plan)
+		err = f.job.feedsItself(f.plan)
 	}
 	if err == nil || isWaiting(err) {
 		return nil
 	}
-	for _, earlier := range in.after {
-		if j != nil && slices.ContainsFunc(j.told, func(p string) bool { return within(p, earlier.path) }) {
+	for _, earlier := range f.in.after {
+		if f.job != nil && slices.ContainsFunc(f.job.told, func(p string) bool { return within(p, earlier.path) }) {
 			return nil
 		}
 	}

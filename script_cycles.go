@@ -12,28 +12,28 @@ import (
 	"github.com/tidemill/tidemill/logical/sql"
 )
 
-// feed is what an INSERT reads and writes of files.
+// feed is an INSERT as it was planned before any starts, and what it reads of files.
 type feed struct {
 	in    *insert
 	job   *job
+	plan  logical.Node
+	err   error // of planning it
 	reads []*logical.SourceDecl
 }
 
 // checkCycles refuses INSERTs of which each reads what the one before writes, and the
 // first what the last does: they would never end. For one that feeds itself see check.
-func (sc *Script) checkCycles(ctx context.Context) error {
-	if len(sc.inserts) < 2 {
+func (sc *Script) checkCycles(ctx context.Context, feeds []feed) (err error) {
+	if len(feeds) < 2 {
 		return nil
 	}
-	feeds := make([]feed, len(sc.inserts))
-	for i, in := range sc.inserts {
-		j, plan, err := sc.plan(ctx, in)
-		feeds[i] = feed{in: in, job: j}
+	for i := range feeds {
+		f := &feeds[i]
 		switch {
-		case err == nil:
-			feeds[i].reads = streamsRead(plan)
-		case isWaiting(err):
-			if feeds[i].reads, err = sc.waitedFor(ctx, in, err); err != nil {
+		case f.err == nil:
+			f.reads = streamsRead(f.plan)
+		case isWaiting(f.err):
+			if f.reads, err = sc.waitedFor(ctx, f.in, f.err); err != nil {
 				return err
 			}
 		}

@@ -69,9 +69,12 @@ func (u *Unnest) WithoutUnused(used func(expr.ID) bool) (n *Unnest, changed bool
 		}
 		dropped[c.ID], changed = true, true
 	}
+	if !changed {
+		return u, false
+	}
 	m := *u
 	m.Dropped = dropped
-	return &m, changed
+	return &m, true
 }
 
 // Kept are the columns of the input that are repeated, as positions.

@@ -134,12 +134,11 @@ func (r *unnestReader) nextInput(ctx context.Context) error {
 		r.whole.Release()
 		r.whole = nil
 	}
-	b := r.batch
 	r.row, r.at = 0, 0
 	r.most = r.limit
 	r.kept = r.kept[:0]
 	for _, i := range r.plan.Kept {
-		r.kept = append(r.kept, b.Column(i))
+		r.kept = append(r.kept, r.batch.Column(i))
 	}
 	r.width, r.inner = widthsOf(r.kept), r.inner[:0]
 	for _, l := range r.lists {
