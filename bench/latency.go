@@ -155,9 +155,13 @@ func (s *suites) renameToOutput(ctx context.Context, work, query string) ([]time
 	return list[min(10, len(list)):], nil
 }
 
+func (s *suites) session() (*tidemill.Session, error) {
+	return tidemill.NewSession(tidemill.Options{Settings: map[string]string{"threads": fmt.Sprint(s.threads)}})
+}
+
 // script starts a script in this process.
 func (s *suites) script(ctx context.Context, text string, trigger *tidemill.Trigger, progress func(tidemill.Progress)) (*tidemill.Running, error) {
-	session, err := tidemill.NewSession(tidemill.Options{Settings: map[string]string{"threads": fmt.Sprint(s.threads)}})
+	session, err := s.session()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -92,13 +91,13 @@ func (s *suites) median(ctx context.Context, args ...string) (harness.Measuremen
 	return harness.Median(all), nil
 }
 
-var overheadColumns = append([]string{"batch query s", "same work s", "stream s", "overhead %", "over same work %", "CPU over same work %"}, harness.UsageColumns...)
+var overheadColumns = append([]string{"batch query s", "same work s", "by hand s", "stream s", "overhead %", "over same work %", "CPU over same work %", "over by hand %", "CPU over by hand %"}, harness.UsageColumns...)
 
-// overhead compares a stream of batches of a million rows, exactly once and durable, with
-// one query over the same files, at most 10,000 groups. What durability costs is the
-// difference to the query that does the same work: the same columns read, the same
-// aggregates of the same groups, nothing logged, saved or synced. The other query asks for
-// counts only, and so reads the keys alone.
+// overhead compares a stream of batches of a million rows, exactly once and durable, at
+// most 10,000 groups. What exactly-once costs is the difference to the same batches by
+// hand. What batches and durability cost together is that to one query over all files that
+// does the same work: the same columns read, the same aggregates of the same groups. The
+// last one asks for counts only, and so reads the keys alone.
 func (s *suites) overhead(ctx context.Context) error {
 	const perFile = 1_000_000
 	for _, format := range []string{"csv", "parquet"} {
@@ -122,11 +121,19 @@ func (s *suites) overhead(ctx context.Context) error {
 	return nil
 }
 
+const overheadQuery = "SELECT key, count(*) AS n, max(value) AS top FROM %s GROUP BY key"
+
+// overheadJob is the script of the stream: a file of a million rows a batch.
+func overheadJob(dir, format, work string) string {
+	return fmt.Sprintf(`CREATE STREAM events (ts TIMESTAMP, key BIGINT, value DOUBLE) WITH (path = '%[1]s', format = '%[2]s', max_files_per_trigger = 1);
+CREATE SINK result WITH (path = '%[3]s/out', format = 'parquet', output_mode = 'complete', checkpoint = '%[3]s/checkpoint', trigger = 'available-now');
+INSERT INTO result %[4]s;`, dir, format, work, fmt.Sprintf(overheadQuery, "events"))
+}
+
 func (s *suites) overheadOf(ctx context.Context, dir, format string, res *harness.Result) error {
-	const query = "SELECT key, count(*) AS n, max(value) AS top FROM %s GROUP BY key"
 	batch := func(columns string) (harness.Measurement, error) {
 		return s.median(ctx, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", s.threads),
-			"SELECT "+columns+" FROM ("+fmt.Sprintf(query, "'"+dir+"'")+")")
+			"SELECT "+columns+" FROM ("+fmt.Sprintf(overheadQuery, "'"+dir+"'")+")")
 	}
 	once, err := batch("count(*), sum(n)")
 	if err != nil {
@@ -138,20 +145,19 @@ func (s *suites) overheadOf(ctx context.Context, dir, format string, res *harnes
 	}
 	var streams []harness.Measurement
 	for range s.n {
-		work, err := os.MkdirTemp(s.dir, "run-")
-		if err != nil {
+		var m harness.Measurement
+		_, err := s.timed(func(work string) (err error) {
+			m, err = s.runJob(ctx, work, overheadJob(dir, format, work))
 			return err
-		}
-		m, err := s.runJob(ctx, work, fmt.Sprintf(`CREATE STREAM events (ts TIMESTAMP, key BIGINT, value DOUBLE) WITH (path = '%[1]s', format = '%[2]s', max_files_per_trigger = 1);
-CREATE SINK result WITH (path = '%[3]s/out', format = 'parquet', output_mode = 'complete', checkpoint = '%[3]s/checkpoint', trigger = 'available-now');
-INSERT INTO result %[4]s;`, dir, format, filepath.ToSlash(work), fmt.Sprintf(query, "events")))
-		if err := os.RemoveAll(work); err != nil {
-			return err
-		}
+		})
 		if err != nil {
 			return err
 		}
 		streams = append(streams, m)
+	}
+	hand, inProcess, err := s.besideByHand(ctx, dir, format)
+	if err != nil {
+		return err
 	}
 	stream := harness.Median(streams)
 	res.SetUsage(stream.Usage)
@@ -161,5 +167,8 @@ INSERT INTO result %[4]s;`, dir, format, filepath.ToSlash(work), fmt.Sprintf(que
 	res.Set("same work s", same.Wall.Seconds(), "same-work-s")
 	res.Set("over same work %", 100*(stream.Wall.Seconds()/same.Wall.Seconds()-1), "over-same-work-%")
 	res.Set("CPU over same work %", 100*(stream.CPU.Seconds()/same.CPU.Seconds()-1), "cpu-over-same-work-%")
+	res.Set("by hand s", hand.Wall.Seconds(), "by-hand-s")
+	res.Set("over by hand %", 100*(inProcess.Wall.Seconds()/hand.Wall.Seconds()-1), "over-by-hand-%")
+	res.Set("CPU over by hand %", 100*(inProcess.CPU.Seconds()/hand.CPU.Seconds()-1), "cpu-over-by-hand-%")
 	return nil
 }
