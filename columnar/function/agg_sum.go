@@ -336,12 +336,32 @@ func (a *decimalSum) Update(groups []uint32, args []columnar.Datum) error {
 	if none {
 		return nil
 	}
+	if valid.bits == nil {
+		a.addAll(groups, values)
+		return nil
+	}
 	for i, g := range groups {
 		if valid.is(i) {
 			a.add(g, values[i].LowBits(), values[i].HighBits(), 1)
 		}
 	}
 	return nil
+}
+
+// addAll is add for rows without a null.
+func (a *decimalSum) addAll(groups []uint32, values []decimal128.Num) {
+	cells := a.cells
+	for i, v := range values[:len(groups)] {
+		c := &cells[groups[i]]
+		hi := v.HighBits()
+		l, carry := bits.Add64(c.lo, v.LowBits(), 0)
+		h := c.hi + hi + int64(carry)
+		if (h^c.hi)&(h^hi) < 0 {
+			a.add(groups[i], v.LowBits(), hi, 1)
+			continue
+		}
+		c.lo, c.hi, c.n = l, h, c.n+1
+	}
 }
 
 // Retract takes rows back.

@@ -224,15 +224,42 @@ func (d *decimalOp) apply(x, y num) (num, bool) {
 	return d.modulo(x, y)
 }
 
+// precisionLimit tells quickly of nearly all values that they have no more digits than a
+// precision allows.
+type precisionLimit struct {
+	high  int64 // of what is 10 to the precision in 128 bits
+	short int64 // 10 to the precision, or the most 64 bits hold; 0: high decides
+}
+
+func newPrecisionLimit(precision int32) precisionLimit {
+	power := decimal128.GetScaleMultiplier(int(precision))
+	switch {
+	case power.HighBits() > 0:
+		return precisionLimit{high: power.HighBits()}
+	case int64(power.LowBits()) < 0:
+		return precisionLimit{short: math.MaxInt64}
+	}
+	return precisionLimit{short: int64(power.LowBits())}
+}
+
+// holds is false where only a closer look can tell.
+func (l precisionLimit) holds(hi int64, lo uint64) bool {
+	if l.short > 0 {
+		v := int64(lo)
+		return hi == v>>63 && v < l.short && v > -l.short
+	}
+	return hi < l.high && hi > -l.high
+}
+
 // multiplyAll is apply for all rows. Nearly all products are of operands of 64 bits and
-// have an upper word far from the precision's end; for others apply decides.
+// far from the precision's end; for others apply decides.
 func (d *decimalOp) multiplyAll(out, x, y []num, xm, ym int) (failed bool) {
-	limit := decimal128.GetScaleMultiplier(int(d.prec)).HighBits()
+	limit := newPrecisionLimit(d.prec)
 	for i := range out {
 		u, v := x[i&xm], y[i&ym]
 		if isShort(u) && isShort(v) {
 			hi, lo := multiplySigned(int64(u.LowBits()), int64(v.LowBits()))
-			if hi < limit && hi > -limit {
+			if limit.holds(hi, lo) {
 				out[i] = decimal128.New(hi, lo)
 				continue
 			}
@@ -246,7 +273,7 @@ func (d *decimalOp) multiplyAll(out, x, y []num, xm, ym int) (failed bool) {
 
 // addAll is apply for all rows, of Add and Subtract, in the same way.
 func (d *decimalOp) addAll(out, x, y []num, xm, ym int) (failed bool) {
-	limit := decimal128.GetScaleMultiplier(int(d.prec)).HighBits()
+	limit := newPrecisionLimit(d.prec)
 	fx, fy := int64(d.fx.LowBits()), int64(d.fy.LowBits())
 	for i := range out {
 		u, v := x[i&xm], y[i&ym]
@@ -254,7 +281,7 @@ func (d *decimalOp) addAll(out, x, y []num, xm, ym int) (failed bool) {
 			uh, ul := multiplySigned(int64(u.LowBits()), fx)
 			vh, vl := multiplySigned(int64(v.LowBits()), fy)
 			hi, lo := addWide(uh, ul, vh, vl, d.op == Subtract)
-			if hi < limit && hi > -limit {
+			if limit.holds(hi, lo) {
 				out[i] = decimal128.New(hi, lo)
 				continue
 			}

@@ -19,7 +19,7 @@
 //	reader.go    row groups → batches         format.go    codec.Format
 //	prune.go     can a filter be true in this row group?   bloom.go   can a value be in it?
 //	page_prune.go   which rows of it can pass a filter?    page_index.go   page index → pages
-//	shared_page.go  pages that arrays are parts of
+//	split.go      row groups → parts          shared_page.go  pages that arrays are parts of
 //	writer.go    batches → row groups, file   shred.go     batches → levels and values
 //	column_writer.go   values → page          page_writer.go   page → column chunk
 //	dictionary_writer.go   values → codes     statistics.go    smallest and largest

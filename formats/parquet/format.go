@@ -107,7 +107,10 @@ func (f *parquetFormat) units(ctx context.Context, file codec.File, m *fileMeta,
 	if pruner := newPagePruner(m, schema.Schema, req, p.zone); pruner != nil && pruner.isUseful(file, groups) {
 		p.pages = pruner
 	}
-	return makeUnits(file, p, groups), nil
+	if req.SplitBytes > 0 {
+		return makeUnits(file, p, groups), nil
+	}
+	return divided(makeUnits(file, p, groups), len(groups)), nil
 }
 
 func (f *parquetFormat) plan(m *fileMeta, schema *arrow.Schema, req connector.ScanRequest) (*scanPlan, error) {
@@ -180,15 +183,19 @@ func makeUnits(file codec.File, p *scanPlan, groups []int) []connector.Unit {
 	return units
 }
 
-// unit is some row groups of one file.
+// unit is some row groups of one file, or a part of one.
 type unit struct {
 	file   codec.File
 	plan   *scanPlan
 	groups []int
+	part   rowRange // of the only row group; without rows: all of them
 }
 
 func (u *unit) Name() string {
 	first, last := u.groups[0], u.groups[len(u.groups)-1]
+	if u.part.to > 0 {
+		return fmt.Sprintf("%s row group %d rows %d-%d", u.file.Path, first, u.part.from, u.part.to-1)
+	}
 	if first == last {
 		return fmt.Sprintf("%s row group %d", u.file.Path, first)
 	}
@@ -202,6 +209,9 @@ func (u *unit) Bytes() int64 {
 		for _, c := range u.plan.columns {
 			n += c.bytes(u.plan.meta, g)
 		}
+	}
+	if u.part.to > 0 {
+		n = int64(float64(n) * float64(u.part.to-u.part.from) / float64(u.plan.meta.footer.RowGroups[u.groups[0]].NumRows))
 	}
 	return n
 }
@@ -236,7 +246,9 @@ func (u *unit) Open(ctx context.Context) (columnar.Reader, error) {
 		_ = h.Close()
 		return nil, err
 	}
-	return newGroupReader(u.plan, h, true, u.groups), nil
+	r := newGroupReader(u.plan, h, true, u.groups)
+	r.part = u.part
+	return r, nil
 }
 
 // RowCount is the number of rows of a file by its footer.

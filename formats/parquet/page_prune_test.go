@@ -44,6 +44,12 @@ func passing(t *testing.T, file codec.File, schema *arrow.Schema, advised bool, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return passingUnits(t, mem, units, schema, filters...), req.Stats.Rows.Load()
+}
+
+// passingUnits are the rows of units for which the filters are true, as text.
+func passingUnits(t *testing.T, mem memory.Allocator, units []connector.Unit, schema *arrow.Schema, filters ...expr.Expr) (lines []string) {
+	t.Helper()
 	filter, err := eval.CompileFilter(schema, filters...)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +69,7 @@ func passing(t *testing.T, file codec.File, schema *arrow.Schema, advised bool, 
 			t.Fatal(err)
 		}
 	}
-	return lines, req.Stats.Rows.Load()
+	return lines
 }
 
 func passingRows(t *testing.T, mem memory.Allocator, filter *eval.Filter, b arrow.RecordBatch) (lines []string) {

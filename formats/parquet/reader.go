@@ -82,6 +82,7 @@ type groupReader struct {
 	current int // row group being read
 	columns []*columnReader
 	row     int64       // next row of it
+	part    rowRange    // of the only group, as in unit
 	ranges  []rowRange  // of it, left to read
 	path    arrow.Array // dictionary of the hidden file column
 	schemas map[string]*arrow.Schema
@@ -151,15 +152,16 @@ func (r *groupReader) nextGroup() error {
 	r.row, r.ranges = 0, []rowRange{{0, group.NumRows}}
 	if r.plan.pages != nil {
 		var pruned int
-		if r.ranges, pruned = r.plan.pages.ranges(r.file, r.current); r.plan.stats != nil {
+		if r.ranges, pruned = r.plan.pages.ranges(r.file, r.current); r.plan.stats != nil && r.part.from == 0 {
 			r.plan.stats.PagesPruned.Add(int64(pruned))
 		}
 	}
+	r.ranges = r.part.within(r.ranges)
 	if len(r.ranges) == 0 {
 		return nil
 	}
 	window, partly := r.window(), !isWhole(r.ranges, group.NumRows)
-	if partly {
+	if partly && len(r.ranges) > 1 {
 		window = smallWindow
 	}
 	open := func(leaf *node) *chunkPages {
@@ -167,6 +169,7 @@ func (r *groupReader) nextGroup() error {
 		pages.least = r.plan.rows
 		if partly {
 			pages.places = r.plan.meta.pageLocations(r.file, r.current, leaf)
+			pages.window = int(min(int64(window), max(smallWindow, pages.bytes(r.ranges))))
 		}
 		if r.plan.stats != nil {
 			r.plan.stats.Bytes.Add(pages.bytes(r.ranges))

@@ -219,7 +219,7 @@ func TestDictionary(t *testing.T) {
 	m := vfs.NewMem()
 	writeFile(t, m, "a", schema, WriterConfig{RowGroupRows: rows}, batch)
 	f, _ := New(Options{})
-	units, err := f.Units(context.Background(), inputFile(t, m, "a"), codec.Columns{Schema: schema}, connector.ScanRequest{Mem: mem, BatchRows: 17001})
+	units, err := f.Units(context.Background(), inputFile(t, m, "a"), codec.Columns{Schema: schema}, connector.ScanRequest{Mem: mem, BatchRows: 17001, SplitBytes: codec.MaxRange})
 	if err != nil || len(units) != 1 {
 		t.Fatal(units, err)
 	}
