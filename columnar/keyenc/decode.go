@@ -24,11 +24,12 @@ func (c *Codec) Decode(mem memory.Allocator, keys *Keys) ([]arrow.Array, error) 
 		defer builders[i].Release()
 		builders[i].Reserve(keys.Len())
 	}
+	d := decoder{orders: c.orders}
 	for k := range keys.Len() {
 		rest := keys.Key(k)
 		var err error
 		for i := range c.types {
-			if rest, err = c.decodeColumn(builders[i], i, rest); err != nil {
+			if rest, err = d.decodeColumn(builders[i], i, rest); err != nil {
 				return nil, fmt.Errorf("key %d, column %d: %w", k, i, err)
 			}
 		}
@@ -43,12 +44,19 @@ func (c *Codec) Decode(mem memory.Allocator, keys *Keys) ([]arrow.Array, error) 
 	return columns, nil
 }
 
-func (c *Codec) decodeColumn(b array.Builder, i int, src []byte) ([]byte, error) {
+// decoder is one call of Decode: the goroutines that share a Codec may decode at once.
+type decoder struct {
+	orders []Order
+	plain  []byte // the rest of a key, not inverted
+	text   []byte // a text with zero bytes
+}
+
+func (d *decoder) decodeColumn(b array.Builder, i int, src []byte) ([]byte, error) {
 	if len(src) == 0 {
 		return nil, ErrMalformed
 	}
 	null := nullFirst
-	if c.orders[i].NullsLast {
+	if d.orders[i].NullsLast {
 		null = nullLast
 	}
 	marker, src := src[0], src[1:]
@@ -60,14 +68,14 @@ func (c *Codec) decodeColumn(b array.Builder, i int, src []byte) ([]byte, error)
 	default:
 		return nil, fmt.Errorf("marker %#x: %w", marker, ErrMalformed)
 	}
-	if !c.orders[i].Desc {
-		return decodeValue(b, src)
+	if !d.orders[i].Desc {
+		return d.decodeValue(b, src)
 	}
 	// Values end themselves, so the rest of the key is inverted for reading and
 	// what is left over is found by its length.
-	plain := bytes.Clone(src)
-	invert(plain)
-	rest, err := decodeValue(b, plain)
+	d.plain = append(d.plain[:0], src...)
+	invert(d.plain)
+	rest, err := d.decodeValue(b, d.plain)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +83,7 @@ func (c *Codec) decodeColumn(b array.Builder, i int, src []byte) ([]byte, error)
 }
 
 // decodeCell reads a marker and a value.
-func decodeCell(b array.Builder, src []byte) ([]byte, error) {
+func (d *decoder) decodeCell(b array.Builder, src []byte) ([]byte, error) {
 	if len(src) == 0 {
 		return nil, ErrMalformed
 	}
@@ -84,29 +92,23 @@ func decodeCell(b array.Builder, src []byte) ([]byte, error) {
 		b.AppendNull()
 		return src[1:], nil
 	case present:
-		return decodeValue(b, src[1:])
+		return d.decodeValue(b, src[1:])
 	}
 	return nil, fmt.Errorf("marker %#x: %w", src[0], ErrMalformed)
 }
 
 // decodeValue appends the value src begins with and returns what follows it.
-func decodeValue(b array.Builder, src []byte) ([]byte, error) {
-	if w := fixedWidth(b.Type()); w > 0 {
-		if len(src) < w {
-			return nil, ErrMalformed
-		}
-		return src[w:], appendFixed(b, src[:w])
-	}
+func (d *decoder) decodeValue(b array.Builder, src []byte) ([]byte, error) {
 	switch b := b.(type) {
 	case *array.StringBuilder:
-		v, rest, err := decodeText(src)
+		v, rest, err := d.decodeText(src)
 		if err != nil {
 			return nil, err
 		}
 		b.BinaryBuilder.Append(v)
 		return rest, nil
 	case *array.BinaryBuilder:
-		v, rest, err := decodeText(src)
+		v, rest, err := d.decodeText(src)
 		if err != nil {
 			return nil, err
 		}
@@ -116,31 +118,38 @@ func decodeValue(b array.Builder, src []byte) ([]byte, error) {
 		b.Append(true)
 		var err error
 		for f := range b.NumField() {
-			if src, err = decodeCell(b.FieldBuilder(f), src); err != nil {
+			if src, err = d.decodeCell(b.FieldBuilder(f), src); err != nil {
 				return nil, err
 			}
 		}
 		return src, nil
 	case *array.MapBuilder:
 		b.Append(true)
-		return decodeMap(b, src)
+		return d.decodeMap(b, src)
 	case *array.ListBuilder:
 		b.Append(true)
-		return decodeElements(src, func(src []byte) ([]byte, error) { return decodeCell(b.ValueBuilder(), src) })
+		return decodeElements(src, func(src []byte) ([]byte, error) { return d.decodeCell(b.ValueBuilder(), src) })
 	}
-	return nil, fmt.Errorf("a value of type %s: %w", b.Type(), ErrMalformed)
+	w := fixedWidth(b.Type()) // which nested builders make anew each time
+	switch {
+	case w == 0:
+		return nil, fmt.Errorf("a value of type %s: %w", b.Type(), ErrMalformed)
+	case len(src) < w:
+		return nil, ErrMalformed
+	}
+	return src[w:], appendFixed(b, src[:w])
 }
 
-func decodeMap(b *array.MapBuilder, src []byte) ([]byte, error) {
+func (d *decoder) decodeMap(b *array.MapBuilder, src []byte) ([]byte, error) {
 	return decodeElements(src, func(src []byte) ([]byte, error) {
 		if len(src) == 0 || src[0] != present {
 			return nil, fmt.Errorf("a map key is null: %w", ErrMalformed)
 		}
-		src, err := decodeCell(b.KeyBuilder(), src)
+		src, err := d.decodeCell(b.KeyBuilder(), src)
 		if err != nil {
 			return nil, err
 		}
-		return decodeCell(b.ItemBuilder(), src)
+		return d.decodeCell(b.ItemBuilder(), src)
 	})
 }
 
@@ -165,20 +174,24 @@ func decodeElements(src []byte, element func([]byte) ([]byte, error)) ([]byte, e
 	}
 }
 
-func decodeText(src []byte) (v, rest []byte, err error) {
+// decodeText reads a text. It is a part of src, or of d until the next one.
+func (d *decoder) decodeText(src []byte) (v, rest []byte, err error) {
+	d.text = d.text[:0]
 	for {
 		i := bytes.IndexByte(src, 0)
 		if i < 0 || i+1 >= len(src) {
 			return nil, nil, ErrMalformed
 		}
-		v = append(v, src[:i]...)
-		end := src[i+1]
+		part, end := src[:i], src[i+1]
 		src = src[i+2:]
-		switch end {
-		case 0:
-			return v, src, nil
-		case escaped:
-			v = append(v, 0)
+		switch {
+		case end == 0 && len(d.text) == 0:
+			return part, src, nil
+		case end == 0:
+			d.text = append(d.text, part...)
+			return d.text, src, nil
+		case end == escaped:
+			d.text = append(append(d.text, part...), 0)
 		default:
 			return nil, nil, ErrMalformed
 		}

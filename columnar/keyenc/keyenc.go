@@ -66,12 +66,13 @@ const (
 	listMore  byte = 1
 )
 
-// Codec encodes and decodes keys of fixed column types. It holds scratch memory: one
-// goroutine uses it at a time.
+// Codec encodes and decodes keys of fixed column types. It holds scratch memory for
+// encoding: one goroutine encodes at a time.
 type Codec struct {
 	types  []arrow.DataType
 	orders []Order
-	ends   []int // while encoding: the size of each row's key, then the place to write on
+	ends   []int    // while encoding: the size of each row's key, then the place to write on
+	nested [][]byte // per column: its nested values, encoded by measure
 }
 
 // New makes a Codec for columns of the given types. orders may be nil: all ascending,
@@ -107,9 +108,12 @@ func (c *Codec) Encode(columns []arrow.Array, keys *Keys) error {
 	writers := make([]writer, len(columns))
 	c.ends = grow(c.ends, n)
 	clear(c.ends)
+	c.nested = grow(c.nested, len(columns))
 	for i, a := range columns {
 		writers[i] = newWriter(a, c.orders[i])
+		writers[i].cells = c.nested[i][:0]
 		writers[i].measure(c.ends)
+		c.nested[i] = writers[i].cells
 	}
 	base := len(keys.Data)
 	if len(keys.Offsets) == 0 {
@@ -163,7 +167,8 @@ type writer struct {
 	order Order
 	width int // bytes of a value; 0 if it varies
 	dict  *array.Dictionary
-	cells [][]byte // nested values, encoded by measure
+	cells []byte // nested values, encoded by measure, one after the other
+	ends  []int  // where they end
 }
 
 func newWriter(a arrow.Array, o Order) writer {
@@ -211,13 +216,15 @@ func (w *writer) measure(sizes []int) {
 			sizes[i]++
 		}
 	case columnar.IsNested(w.array.DataType()):
-		w.cells = make([][]byte, len(sizes))
+		w.ends = make([]int, len(sizes))
 		for i := range sizes {
 			sizes[i]++
 			if w.array.IsValid(i) {
-				w.cells[i] = appendValue(nil, w.array, i, w.order.Exact)
-				sizes[i] += len(w.cells[i])
+				from := len(w.cells)
+				w.cells = appendValue(w.cells, w.array, i, w.order.Exact)
+				sizes[i] += len(w.cells) - from
 			}
+			w.ends[i] = len(w.cells)
 		}
 	default:
 		for i := range sizes {
@@ -263,10 +270,12 @@ func (w *writer) write(dst []byte, at []int) {
 			w.mark(dst, at, i, false)
 		}
 	case columnar.IsNested(w.array.DataType()):
+		from := 0
 		for i, p := range at {
 			if w.mark(dst, at, i, w.array.IsValid(i)) {
-				w.finish(dst, at, i, p+1+copy(dst[p+1:], w.cells[i]))
+				w.finish(dst, at, i, p+1+copy(dst[p+1:], w.cells[from:w.ends[i]]))
 			}
+			from = w.ends[i]
 		}
 	default:
 		for i, p := range at {
