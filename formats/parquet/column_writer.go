@@ -55,8 +55,9 @@ type leafWriter struct {
 type leafMemory struct {
 	defs, reps []byte // levels of the page being filled
 	values     []byte // of that page, those that are not null, in PLAIN encoding; booleans a byte each
-	pages      []byte // of the chunk being filled
+	pages      blocks // of the chunk being filled
 	numbers    valueDictionary
+	texts      dictionaryWriter
 	sel        []int32 // indices of values that are not null
 	scratch    []byte
 	packed     []byte
@@ -64,15 +65,20 @@ type leafMemory struct {
 
 var leafMemories = sync.Pool{New: func() any { return new(leafMemory) }}
 
-// maxKeptPages is the size of a chunk up to which the memory of its leafWriter is kept.
-const maxKeptPages = 4 << 20
+// maxKeptPage is the memory that pages and dictionaries may take to be kept: those of
+// unusually long texts are not.
+const maxKeptPage = 4 << 20
 
 // giveBack ends the leafWriter: what it has encoded was written.
 func (w *leafWriter) giveBack() {
 	m := w.leafMemory
 	w.leafMemory = nil
-	if cap(m.pages)+cap(m.values) > maxKeptPages {
+	m.pages.reset()
+	if cap(m.values)+cap(m.scratch)+cap(m.packed) > maxKeptPage {
 		return
+	}
+	if m.texts.source = nil; m.texts.bytes() > maxKeptPage {
+		m.texts = dictionaryWriter{}
 	}
 	m.defs, m.reps, m.values = m.defs[:0], m.reps[:0], m.values[:0]
 	m.numbers.reset()
@@ -121,7 +127,8 @@ func statKindOf(dt arrow.DataType, p format.Type) statKind {
 
 // begin starts a chunk.
 func (w *leafWriter) begin() {
-	w.pages, w.index = w.pages[:0], w.index[:0]
+	w.pages.reset()
+	w.index = w.index[:0]
 	w.plainSize, w.chunkRows, w.chunkValues, w.chunkNulls = 0, 0, 0, 0
 	w.plainPages, w.codePages = 0, 0
 	w.chunkStats.reset()
@@ -130,7 +137,8 @@ func (w *leafWriter) begin() {
 	w.numbersOff = w.noDict || w.numberSize() == 0
 	w.numbers.reset()
 	if !w.noDict && (w.typ.ID() == arrow.STRING || w.typ.ID() == arrow.BINARY) {
-		w.dict = newDictionaryWriter()
+		w.texts.reset()
+		w.dict = &w.texts
 	}
 }
 
@@ -492,7 +500,7 @@ const (
 
 // size is the bytes held for the chunk.
 func (w *leafWriter) size() int64 {
-	n := int64(len(w.pages)) + int64(len(w.values))
+	n := w.pages.size + int64(len(w.values))
 	if w.dict != nil {
 		n += int64(len(w.dict.codes))*4 + int64(len(w.dict.plain))
 	}

@@ -29,12 +29,31 @@ type dictionaryWriter struct {
 	source arrow.Array
 	known  []int32
 	used   []bool // by the page being ended
+	coded  []byte // its codes, run-length encoded
 }
 
 const firstSlots = 1024
 
-func newDictionaryWriter() *dictionaryWriter {
-	return &dictionaryWriter{slots: make([]uint64, firstSlots)}
+// reset forgets the texts but keeps the memory.
+func (d *dictionaryWriter) reset() {
+	d.plain, d.ends, d.codes = d.plain[:0], d.ends[:0], d.codes[:0]
+	d.total, d.source, d.known = 0, nil, d.known[:0]
+	d.makeSlots(firstSlots)
+}
+
+// makeSlots makes n free slots.
+func (d *dictionaryWriter) makeSlots(n int) {
+	if n > cap(d.slots) {
+		d.slots = make([]uint64, n)
+		return
+	}
+	d.slots = d.slots[:n]
+	clear(d.slots)
+}
+
+// bytes is the memory it keeps.
+func (d *dictionaryWriter) bytes() int {
+	return cap(d.plain) + 4*cap(d.ends) + 8*cap(d.slots) + 4*cap(d.codes) + 4*cap(d.known) + cap(d.used) + cap(d.coded)
 }
 
 // text is the text of a code.
@@ -76,7 +95,7 @@ func (d *dictionaryWriter) insert(slot, tag uint64, v []byte) int32 {
 }
 
 func (d *dictionaryWriter) grow() {
-	d.slots = make([]uint64, 2*len(d.slots))
+	d.makeSlots(2 * len(d.slots))
 	mask := uint64(len(d.slots) - 1)
 	for code := range d.ends {
 		hash := xxh3.Hash(d.text(int32(code)))
@@ -94,7 +113,7 @@ func (d *dictionaryWriter) translation(values arrow.Array) []int32 {
 		// The array is only compared, never read, once its batch is released; it is
 		// kept reachable so that no other takes its place.
 		d.source = values
-		d.known = make([]int32, values.Len())
+		d.known = slices.Grow(d.known[:0], values.Len())[:values.Len()]
 		for i := range d.known {
 			d.known[i] = -1
 		}
@@ -117,7 +136,7 @@ func (d *dictionaryWriter) tooLarge() bool {
 // appendPage appends the codes of the page to b, and adds the texts they stand for to
 // x; then the next page begins.
 func (d *dictionaryWriter) appendPage(b []byte, x *extremes) ([]byte, error) {
-	b, err := appendCodes(b, d.codes, len(d.ends))
+	b, err := appendCodes(b, &d.coded, d.codes, len(d.ends))
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +154,13 @@ func (d *dictionaryWriter) appendPage(b []byte, x *extremes) ([]byte, error) {
 	return b, nil
 }
 
-// appendCodes appends the width of codes of a dictionary of n values, and the codes.
-func appendCodes(b []byte, codes []int32, n int) ([]byte, error) {
+// appendCodes appends the width of codes of a dictionary of n values, and the codes, which
+// are encoded into scratch.
+func appendCodes(b []byte, scratch *[]byte, codes []int32, n int) ([]byte, error) {
 	width := bits.Len(uint(max(n-1, 1)))
 	e := rle.Encoding{BitWidth: width}
-	coded, err := e.EncodeInt32(nil, codes)
+	coded, err := e.EncodeInt32(*scratch, codes)
+	*scratch = coded
 	return append(append(b, byte(width)), coded...), err
 }
 
@@ -148,6 +169,7 @@ type valueDictionary struct {
 	values []uint64
 	slots  []uint32 // code+1, 0: free; a power of two, a quarter full at most
 	codes  []int32  // of the page being encoded
+	coded  []byte   // these, run-length encoded
 }
 
 // Numbers are coded while they are so few that a code has at most half their bytes.

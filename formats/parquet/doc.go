@@ -22,6 +22,7 @@
 //	split.go      row groups → parts          shared_page.go  pages that arrays are parts of
 //	writer.go    batches → row groups, file   shred.go     batches → levels and values
 //	column_writer.go   values → page          page_writer.go   page → column chunk
+//	blocks.go    memory that column chunks hand on
 //	dictionary_writer.go   values → codes     statistics.go    smallest and largest
 //	file.go      single files
 //

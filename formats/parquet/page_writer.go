@@ -55,7 +55,7 @@ func (w *leafWriter) flushPage() error {
 	if err != nil {
 		return err
 	}
-	at := int64(len(w.pages))
+	at := w.pages.size
 	header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
 		NumValues: int32(len(w.defs)), Encoding: encoding,
 		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
@@ -66,7 +66,7 @@ func (w *leafWriter) flushPage() error {
 	}
 	low, high := w.stats.encode(w.kind, w.length)
 	w.index = append(w.index, pageRecord{
-		offset: at, size: int32(int64(len(w.pages)) - at), firstRow: w.chunkRows,
+		offset: at, size: int32(w.pages.size - at), firstRow: w.chunkRows,
 		nulls: int64(w.nulls), allNull: w.count == 0, low: low, high: high,
 	})
 	w.chunkRows += int64(w.rows)
@@ -104,7 +104,7 @@ func (w *leafWriter) encodePage() ([]byte, format.Encoding, error) {
 		w.plainPages++
 	case w.codeNumbers():
 		encoding = format.RLEDictionary
-		b, err = appendCodes(b, w.numbers.codes, len(w.numbers.values))
+		b, err = appendCodes(b, &w.numbers.coded, w.numbers.codes, len(w.numbers.values))
 		w.codePages++
 	default:
 		b = append(b, w.values...)
@@ -145,21 +145,28 @@ func appendPackedBools(b, values []byte) []byte {
 
 // appendPage compresses body and appends it, after its header, to the chunk.
 func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
-	if err := w.pack(body); err != nil {
-		return err
-	}
-	if len(body) > math.MaxInt32 || len(w.packed) > math.MaxInt32 {
-		return errors.New("the texts of a few rows are longer than 2 GiB together")
-	}
-	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(w.packed))
-	header.CRC = int32(crc32.ChecksumIEEE(w.packed))
-	head, err := encodeThrift(header)
+	head, err := w.seal(header, body)
 	if err != nil {
 		return err
 	}
-	w.pages = append(append(w.pages, head...), w.packed...)
-	w.plainSize += int64(len(head) + len(body))
+	w.pages.append(head)
+	w.pages.append(w.packed)
 	return nil
+}
+
+// seal compresses body into packed, and returns the page's header.
+func (w *leafWriter) seal(header *format.PageHeader, body []byte) (head []byte, err error) {
+	if err := w.pack(body); err != nil {
+		return nil, err
+	}
+	if len(body) > math.MaxInt32 || len(w.packed) > math.MaxInt32 {
+		return nil, errors.New("the texts of a few rows are longer than 2 GiB together")
+	}
+	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(w.packed))
+	header.CRC = int32(crc32.ChecksumIEEE(w.packed))
+	head, err = encodeThrift(header)
+	w.plainSize += int64(len(head) + len(body))
+	return head, err
 }
 
 // pack compresses body into packed. Values that Snappy hardly shrinks (random
@@ -199,12 +206,9 @@ func (w *leafWriter) dictionaryPage() ([]byte, error) {
 	default:
 		plain, n = w.kept.plain, len(w.kept.ends)
 	}
-	pages := w.pages
-	w.pages = nil
-	defer func() { w.pages = pages }()
 	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
 		NumValues: int32(n), Encoding: format.Plain,
 	})}
-	err := w.appendPage(&header, plain)
-	return w.pages, err
+	head, err := w.seal(&header, plain)
+	return append(head, w.packed...), err
 }

@@ -57,7 +57,10 @@ type chunkIndex struct {
 	offset format.OffsetIndex
 }
 
-var _ codec.Writer = (*FileWriter)(nil)
+var (
+	_ codec.Writer   = (*FileWriter)(nil)
+	_ codec.Bufferer = (*FileWriter)(nil)
+)
 
 // NewFileWriter starts a file with the columns of schema on w. Close finishes it; w
 // is not closed.
@@ -122,7 +125,7 @@ func (f *FileWriter) Write(b arrow.RecordBatch) error {
 			return f.err
 		}
 		from += k
-		if f.rows >= int64(f.config.RowGroupRows) || f.buffered() >= maxGroupBytes {
+		if f.rows >= int64(f.config.RowGroupRows) || f.Buffered() >= maxGroupBytes {
 			if f.err = f.Flush(); f.err != nil {
 				return f.err
 			}
@@ -166,7 +169,8 @@ func (f *FileWriter) writeSlice(b arrow.RecordBatch, from, to int64) error {
 	return nil
 }
 
-func (f *FileWriter) buffered() int64 {
+// Buffered is about how many bytes the row group being filled has so far.
+func (f *FileWriter) Buffered() int64 {
 	n := int64(0)
 	for _, l := range f.leaves {
 		n += l.size()
@@ -175,7 +179,7 @@ func (f *FileWriter) buffered() int64 {
 }
 
 // Size is the number of bytes written so far and still buffered, about.
-func (f *FileWriter) Size() int64 { return f.at + f.buffered() }
+func (f *FileWriter) Size() int64 { return f.at + f.Buffered() }
 
 // SetMetadata adds or replaces an entry of the footer's metadata, until Close.
 func (f *FileWriter) SetMetadata(key, value string) { f.metadata[key] = value }
@@ -225,9 +229,9 @@ func (f *FileWriter) writeChunk(l *leafWriter) (format.ColumnChunk, chunkIndex, 
 		}
 	}
 	meta.DataPageOffset = f.at
-	meta.TotalCompressedSize = int64(len(dictionary) + len(l.pages))
+	meta.TotalCompressedSize = int64(len(dictionary)) + l.pages.size
 	index := l.indexes(f.at)
-	if err := f.write(l.pages); err != nil {
+	if err := l.pages.writeTo(f.write); err != nil {
 		return format.ColumnChunk{}, chunkIndex{}, err
 	}
 	l.begin()
