@@ -34,8 +34,8 @@ type job struct {
 	// grown are the pins of streams that new files widened during this run; they go before
 	// those of the checkpoint.
 	grown map[string]map[string]string
-	// told are the paths it reads whose files tell the columns.
-	told []string
+	// told is what it reads that has its columns told by the files.
+	told []*logical.SourceDecl
 }
 
 // queryOptions are the options of CREATE SINK that are the query's, not the connector's.
@@ -145,6 +145,9 @@ func (s *Session) pins(dir string) (map[string]map[string]string, error) {
 
 // start starts the query.
 func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
+	if err := j.checkPlaces(); err != nil {
+		return nil, err
+	}
 	cfg, err := j.config(ctx, plan)
 	if err != nil {
 		return nil, err
@@ -270,7 +273,7 @@ func (j *job) open(ctx context.Context, o incremental.Output, dir string, schema
 func (j *job) sinkEnv(schema *logical.Schema) connector.Env {
 	s := j.session
 	return connector.Env{
-		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode,
+		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode, MemoryLimit: s.settings.get().memoryLimit,
 		FS: s.opts.fs, Mem: s.mem, Location: s.Location(), Stdout: s.opts.Stdout, Warn: j.listened().Warn,
 	}
 }

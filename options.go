@@ -2,7 +2,6 @@ package tidemill
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -66,11 +65,11 @@ func (s *settings) keys() []connector.Key {
 }
 
 func (s *settings) setZone(text string) error {
-	zone, err := time.LoadLocation(text)
+	zone, err := columnar.LoadZone(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a time zone; give a name such as 'Europe/Berlin' or 'UTC'", text)
+		return err
 	}
-	s.zoneName, s.zone = text, zone
+	s.zoneName, s.zone = zone.String(), zone
 	return nil
 }
 

@@ -50,6 +50,7 @@ type Script struct {
 type insert struct {
 	position int // in stmts
 	sink     *logical.SinkDecl
+	job      *job // as its sink says it, without a plan
 	// repeats and goesOn are what its trigger and on_failure say.
 	repeats, goesOn bool
 	name            string
@@ -122,7 +123,7 @@ func (f feed) check() error {
 		return nil
 	}
 	for _, earlier := range f.in.after {
-		if f.job != nil && slices.ContainsFunc(f.job.told, func(p string) bool { return within(p, earlier.path) }) {
+		if f.job != nil && slices.ContainsFunc(f.job.told, earlier.feeds) {
 			return nil
 		}
 	}
@@ -218,7 +219,7 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 	if err := j.configure(sink, sc.o); err != nil {
 		return sc.place(in, err)
 	}
-	in.sink, in.path, in.name = sink, sink.Options["path"], j.name
+	in.sink, in.job, in.path, in.name = sink, j, sink.Options["path"], j.name
 	in.checkpoint = checkpointDir(j.checkpoint, j.options["path"])
 	in.outputs = j.outputs()
 	for _, earlier := range sc.inserts {
@@ -227,6 +228,9 @@ func (sc *Script) addInsert(ctx context.Context, position int) error {
 		}
 	}
 	if err := sc.checkApart(in); err != nil {
+		return sc.place(in, err)
+	}
+	if err := j.checkPlaces(); err != nil {
 		return sc.place(in, err)
 	}
 	in.repeats, in.goesOn = j.trigger.Repeats(), j.goesOn
@@ -249,7 +253,7 @@ func (sc *Script) checkApart(in *insert) error {
 	return nil
 }
 
-// readsOutputsOf finds the earlier INSERTs whose output a declared stream reads.
+// readsOutputsOf finds the earlier INSERTs of whose outputs a declared stream reads one.
 func (sc *Script) readsOutputsOf(c *logical.Catalog) []*insert {
 	var found []*insert
 	for _, name := range c.Names() {
@@ -258,14 +262,22 @@ func (sc *Script) readsOutputsOf(c *logical.Catalog) []*insert {
 		if !ok {
 			continue
 		}
-		p := d.Source.Options["path"]
 		for _, earlier := range sc.inserts {
-			if earlier.path != "" && within(p, earlier.path) && !slices.Contains(found, earlier) {
+			if !slices.Contains(found, earlier) && earlier.feeds(d.Source) {
 				found = append(found, earlier)
 			}
 		}
 	}
 	return found
+}
+
+// feeds says whether d reads what in writes, be it rows kept beside the output.
+func (in *insert) feeds(d *logical.SourceDecl) bool {
+	p := d.Options["path"]
+	if p == "" {
+		return false
+	}
+	return in.job.readBack(d) != "" || slices.ContainsFunc(in.written(), func(out string) bool { return in.job.session.liesIn(p, out) })
 }
 
 // prepare runs the CREATEs and SETs before a statement in a session of their own, so
@@ -323,9 +335,10 @@ func (sc *Script) plan(ctx context.Context, in *insert) (*job, logical.Node, err
 	if err := j.configure(in.sink, sc.o); err != nil {
 		return nil, nil, sc.place(in, err)
 	}
-	pins, err := sc.s.pins(checkpointDir(j.checkpoint, j.options["path"]))
+	dir := checkpointDir(j.checkpoint, j.options["path"])
+	pins, err := sc.s.pins(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, asRefusal(dir, err)
 	}
 	if pins == nil {
 		pins = map[string]map[string]string{}

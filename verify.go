@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/tidemill/tidemill/checkpoint"
+	"github.com/tidemill/tidemill/formats"
 	"github.com/tidemill/tidemill/formats/file"
 	"github.com/tidemill/tidemill/incremental"
 	"github.com/tidemill/tidemill/internal/vfs"
@@ -29,6 +29,9 @@ type Verification struct {
 	Differences []Difference
 	// Unverified are batches that could not be derived again.
 	Unverified []Unverified
+	// LeftOver tells what of a batch that is not published lies about: it runs now, or was
+	// cut off. It is no part of the output, and no pattern reads it.
+	LeftOver []string
 	// Skipped says why nothing of the query can be verified, "" otherwise.
 	Skipped string
 }
@@ -218,33 +221,35 @@ func (f *verifier) keepTable(ctx context.Context, candidates []file.Publication)
 }
 
 // strangers finds files that look like the query's own, and that no batch wrote: whoever
-// reads the directory with a pattern reads them, too.
+// reads the directory with a pattern reads them, too. What a killed run leaves no pattern
+// matches.
 func (f *verifier) strangers(context.Context) error {
-	known := map[string]bool{}
-	for _, p := range f.published {
-		for _, w := range p.Files {
-			known[w.Path] = true
-		}
+	j := &job{session: f.sc.s, name: f.in.name}
+	if err := j.configure(f.in.sink, f.sc.o); err != nil {
+		return err
 	}
-	return vfs.Walk(f.seen, f.out, func(name string, e fs.DirEntry) error {
-		base := path.Base(name)
-		hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
-		switch {
-		case hidden && e.IsDir():
-			return fs.SkipDir
-		case hidden || e.IsDir() || known[name] || !strings.HasPrefix(base, "part-"):
-			return nil
-		}
+	found, err := file.FindUnpublished(f.sc.s.opts.fs, formats.Files(), j.options)
+	if err != nil {
+		return err
+	}
+	for _, name := range found.Strays {
 		batch := checkpoint.NoBatch
-		if _, err := fmt.Sscanf(base, "part-%d-", &batch); err != nil {
+		if _, err := fmt.Sscanf(path.Base(name), "part-%d-", &batch); err != nil {
 			batch = checkpoint.NoBatch
 		}
-		if batch > f.last {
-			return nil // of a query that runs now
-		}
 		f.found.differs(Difference{Batch: batch, File: name, Text: "no batch wrote this file"}, 0)
-		return nil
-	})
+	}
+	for _, batch := range found.Decided {
+		f.found.LeftOver = append(f.found.LeftOver, fmt.Sprintf("the publication of batch %d is begun; the next start ends it", batch))
+	}
+	if n := len(found.Staged); n > 0 {
+		text := found.Staged[0]
+		if n > 1 {
+			text += fmt.Sprintf(", and %d more,", n-1)
+		}
+		f.found.LeftOver = append(f.found.LeftOver, text+" of a batch that is not published; the next start clears that away")
+	}
+	return nil
 }
 
 // open opens the query where the batch after last begins.

@@ -745,6 +745,10 @@ func TestPlan(t *testing.T) {
 		{"kind", op(func(o *Operator) { o.Kind = "dedupe" }), "it was stateStoreSave and is now dedupe"},
 		{"aggregate", op(func(o *Operator) { o.Fingerprint = "f2"; o.Text = "sum(price)" }),
 			"it was count(*), max(price) by window_start, channel and is now sum(price)"},
+		{"kept less", op(func(o *Operator) {
+			o.Former, o.Fingerprint, o.Text = o.Text, "f2", "count(*), max(price), first(channel)"
+		}),
+			"operator agg(window_start): an earlier engine made its state, which does not hold how"},
 		{"meaning", op(func(o *Operator) { o.Fingerprint = "f2" }), "its meaning changed"},
 		{"key type", op(func(o *Operator) { o.Tables[0].Key[1].Type = "BIGINT" }),
 			"operator agg(window_start): key column channel was VARCHAR and is now BIGINT"},

@@ -31,6 +31,9 @@ type Operator struct {
 	// condition. Text tells it to people; it is not compared.
 	Fingerprint string `json:"fingerprint"`
 	Text        string `json:"text"`
+	// Former is the Text that engines gave the operator which kept less of it; "" where
+	// there is none, and in plan.json.
+	Former string `json:"-"`
 	// Reads is what the state is made of; nil in checkpoints of engines that did not
 	// write it, which get it at their next start.
 	Reads  *Reads       `json:"reads,omitempty"`
@@ -187,6 +190,10 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
+// keptLess refuses a state that the query itself would not have to change for.
+const keptLess = "an earlier engine made its state, which does not hold how the first row of a group writes a key of type INTERVAL or MAP, " +
+	"and this one does; start over with a new checkpoint and a new output"
+
 // compareOperator says how the operator changed, "" if it did not.
 func compareOperator(was Operator, all []Operator) string {
 	i := slices.IndexFunc(all, func(o Operator) bool { return o.Name == was.Name })
@@ -197,6 +204,8 @@ func compareOperator(was Operator, all []Operator) string {
 	switch {
 	case was.Kind != is.Kind:
 		return fmt.Sprintf("it was %s and is now %s", was.Kind, is.Kind)
+	case was.Fingerprint != is.Fingerprint && was.Text == is.Former:
+		return keptLess
 	case was.Fingerprint != is.Fingerprint && was.Text != is.Text:
 		return fmt.Sprintf("it was %s and is now %s", was.Text, is.Text)
 	case was.Fingerprint != is.Fingerprint:
@@ -314,15 +323,17 @@ func (d *Dir) CheckPlan(now Plan) error {
 // nothing; dir is the checkpoint of p.
 func (p Plan) Check(dir string, now Plan) error {
 	var refused []string
+	changed := false
 	for _, f := range p.Compare(now) {
 		if f.Verdict == Refused {
 			refused = append(refused, f.Text)
+			changed = changed || !strings.HasSuffix(f.Text, keptLess)
 		}
 	}
 	if len(refused) == 0 {
 		return nil
 	}
-	return &IncompatibleError{Path: dir, Batch: NoBatch, Reasons: refused, Query: true}
+	return &IncompatibleError{Path: dir, Batch: NoBatch, Reasons: refused, Query: changed}
 }
 
 // Notes are the changes that Compare lets pass and the user is to know of, a line each.

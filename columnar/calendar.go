@@ -116,6 +116,17 @@ func ToLocal(us int64, loc *time.Location) int64 {
 	return clamped(us, zoneOffset(us, loc))
 }
 
+// LocalDay is ToLocal as a day and the microseconds since its midnight, which are exact at both
+// ends of the range too.
+func LocalDay(at int64, loc *time.Location) (day, us int64) {
+	day, us = FloorDiv(at, MicrosPerDay), FloorMod(at, MicrosPerDay)
+	if IsUTC(loc) {
+		return day, us
+	}
+	us += zoneOffset(at, loc)
+	return day + FloorDiv(us, MicrosPerDay), FloorMod(us, MicrosPerDay)
+}
+
 // FromLocal is the instant at which a wall clock in loc shows wall. Of two such
 // instants (the clock was put back) it is the earlier; where there is none (the
 // clock was put forward) the clock is read as if it had not been.
@@ -164,4 +175,29 @@ func StartOfDay(day int64, loc *time.Location) int64 {
 	}
 	start, _ := time.UnixMicro(at).In(loc).ZoneBounds()
 	return start.UnixMicro()
+}
+
+// Instant is the instant at which a wall clock in loc shows us, which may be negative or more
+// than a day, after the midnight that begins day, counted from 1970; not ok where there is no
+// such TIMESTAMP.
+func Instant(day, us int64, loc *time.Location) (at int64, ok bool) {
+	if IsTimestampDay(day) {
+		return FromLocal(day*MicrosPerDay+us, loc), true
+	}
+	if !IsUTC(loc) { // the days at the ends have one offset
+		end := int64(math.MaxInt64)
+		if day < 0 {
+			end = math.MinInt64
+		}
+		us -= zoneOffset(end, loc)
+	}
+	day += FloorDiv(us, MicrosPerDay)
+	us = FloorMod(us, MicrosPerDay)
+	const last = math.MaxInt64 / MicrosPerDay
+	if day < -last-1 || day > last {
+		return 0, false
+	}
+	// The product may leave the range at its low end, and the sum come back into it.
+	at = day*MicrosPerDay + us
+	return at, (at < 0) == (day < 0)
 }

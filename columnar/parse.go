@@ -248,28 +248,39 @@ func (p *scanner[T]) skip(c byte) bool {
 	return false
 }
 
-// date reads YYYY-M-D as days since the epoch.
+// date reads YYYY-M-D as days since the epoch. Years have four to seven digits and may have a
+// sign, or (BC) behind the day, as DuckDB writes it: 0044-03-15 (BC) is of the year -43.
 func (p *scanner[T]) date() (days int64, ok bool) {
 	negative := p.skip('-')
-	if !negative {
-		p.skip('+')
-	}
-	year, ok := p.number(4, 6)
+	signed := negative || p.skip('+')
+	year, ok := p.number(4, 7)
 	if !ok || !p.skip('-') {
 		return 0, false
-	}
-	if negative {
-		year = -year
 	}
 	month, ok := p.number(1, 2)
 	if !ok || month < 1 || month > 12 || !p.skip('-') {
 		return 0, false
 	}
 	day, ok := p.number(1, 2)
+	if negative {
+		year = -year
+	} else if !signed && year > 0 && p.beforeChrist() {
+		year = 1 - year
+	}
 	if !ok || day < 1 || day > int64(DaysInMonth(year, int(month))) {
 		return 0, false
 	}
 	return DaysFromCivil(year, int(month), int(day)), true
+}
+
+// beforeChrist reads " (BC)".
+func (p *scanner[T]) beforeChrist() bool {
+	const mark = " (BC)"
+	if len(p.s)-p.i < len(mark) || text(p.s[p.i:p.i+len(mark)]) != mark {
+		return false
+	}
+	p.i += len(mark)
+	return true
 }
 
 // clock reads H:M[:S[.F]] as microseconds since midnight. Digits beyond the sixth
@@ -369,11 +380,10 @@ func (p *scanner[T]) zoneOffset() (int64, bool) {
 func ParseDate[T StringOrBytes](s T) (int32, bool) {
 	p := scanner[T]{s: TrimBlanks(s)}
 	days, ok := p.date()
-	if !ok || p.i == len(p.s) {
-		return int32(days), ok
+	if ok && p.i < len(p.s) {
+		_, ok = p.timeOfDay()
 	}
-	_, ok = ParseTimestamp(s, nil)
-	return int32(days), ok
+	return int32(days), ok && days == int64(int32(days))
 }
 
 // ParseDay is ParseDate for what is stored, which nothing may be lost of: of times of day
@@ -381,11 +391,12 @@ func ParseDate[T StringOrBytes](s T) (int32, bool) {
 func ParseDay[T StringOrBytes](s T) (int32, bool) {
 	p := scanner[T]{s: TrimBlanks(s)}
 	days, ok := p.date()
-	if !ok || p.i == len(p.s) {
-		return int32(days), ok
+	if ok && p.i < len(p.s) {
+		var t zonedTime
+		t, ok = p.timeOfDay()
+		ok = ok && (t == zonedTime{zoned: t.zoned})
 	}
-	us, ok := ParseTimestamp(s, nil)
-	return int32(days), ok && us == days*MicrosPerDay
+	return int32(days), ok && days == int64(int32(days))
 }
 
 // ParseTime reads HH:MM[:SS[.F]] as microseconds since midnight, blanks around it.
@@ -404,34 +415,39 @@ func ParseTimestamp[T StringOrBytes](s T, loc *time.Location) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	if !IsTimestampDay(days) {
-		return 0, false
+	var t zonedTime
+	if p.i < len(p.s) {
+		if t, ok = p.timeOfDay(); !ok {
+			return 0, false
+		}
 	}
-	wall := days * MicrosPerDay
-	if p.i == len(p.s) {
-		return FromLocal(wall, loc), true
+	if t.zoned {
+		loc = t.zone
 	}
+	return Instant(days, t.us-t.offset, loc)
+}
+
+// zonedTime is a time of day: where it is zoned, on the clock of zone, nil being UTC, or of an
+// offset from UTC.
+type zonedTime struct {
+	us, offset int64
+	zone       *time.Location
+	zoned      bool
+}
+
+// timeOfDay reads all that may stand behind a date: a T or a blank, a time, and a zone.
+func (p *scanner[T]) timeOfDay() (t zonedTime, ok bool) {
 	if !p.skip('T') && !p.skip(' ') && !p.skip('t') {
-		return 0, false
+		return t, false
 	}
-	us, ok := p.clock()
-	if !ok {
-		return 0, false
-	}
-	wall += us
-	if p.i == len(p.s) {
-		return FromLocal(wall, loc), true
+	if t.us, ok = p.clock(); !ok || p.i == len(p.s) {
+		return t, ok
 	}
 	for p.skip(' ') {
 	}
-	zone, offset, ok := p.zone()
-	if !ok || p.i != len(p.s) {
-		return 0, false
-	}
-	if zone != nil {
-		return FromLocal(wall, zone), true
-	}
-	return wall - offset, true
+	t.zoned = true
+	t.zone, t.offset, ok = p.zone()
+	return t, ok && p.i == len(p.s)
 }
 
 // IntervalUnit is the interval that a unit of time names: microsecond to

@@ -345,26 +345,37 @@ func divideBillions(v decimal128.Num) (q decimal128.Num, rem uint64) {
 	return decimal128.New(int64(qhi), qlo), rem
 }
 
-// AppendDate appends YYYY-MM-DD. Years outside of 0 to 9999 carry a sign.
+// AppendDate appends YYYY-MM-DD, with the year as AppendYear writes it.
 func AppendDate(dst []byte, days int64) []byte {
 	year, month, day := CivilFromDays(days)
-	switch {
-	case year < 0:
-		dst = append(dst, '-')
-		year = -year
-	case year > 9999:
-		dst = append(dst, '+')
-	}
-	if year < 10000 {
+	if 0 <= year && year <= 9999 {
 		dst = appendTwo(dst, int(year/100))
 		dst = appendTwo(dst, int(year%100))
 	} else {
-		dst = strconv.AppendInt(dst, year, 10)
+		dst = AppendYear(dst, year, 4)
 	}
 	dst = append(dst, '-')
 	dst = appendTwo(dst, month)
 	dst = append(dst, '-')
 	return appendTwo(dst, day)
+}
+
+// AppendYear appends a year with at least width digits, as ISO 8601 has it: years before 0,
+// and those that need more than width digits, have a sign, so that they cannot be taken for
+// a shorter one and what follows. Fewer than four digits are no such form and take no plus.
+func AppendYear(dst []byte, year int64, width int) []byte {
+	abs := max(year, -year)
+	digits := len(strconv.AppendInt(make([]byte, 0, 20), abs, 10))
+	switch {
+	case year < 0:
+		dst = append(dst, '-')
+	case digits > width && width >= 4:
+		dst = append(dst, '+')
+	}
+	for ; digits < width; digits++ {
+		dst = append(dst, '0')
+	}
+	return strconv.AppendInt(dst, abs, 10)
 }
 
 func appendTwo(dst []byte, v int) []byte {
@@ -390,10 +401,10 @@ func AppendTime(dst []byte, us int64) []byte {
 
 // AppendTimestamp appends YYYY-MM-DD HH:MM:SS[.ffffff] on the clock of loc; nil is UTC.
 func AppendTimestamp(dst []byte, us int64, loc *time.Location) []byte {
-	us = ToLocal(us, loc)
-	dst = AppendDate(dst, FloorDiv(us, MicrosPerDay))
+	days, us := LocalDay(us, loc)
+	dst = AppendDate(dst, days)
 	dst = append(dst, ' ')
-	return AppendTime(dst, FloorMod(us, MicrosPerDay))
+	return AppendTime(dst, us)
 }
 
 // AppendStoredTimestamp is AppendTimestamp for text that is read again: where the clock of

@@ -60,6 +60,52 @@ func TestLocal(t *testing.T) {
 	}
 }
 
+// What is printed is read again, at all distances from 1970 and at both ends of the range.
+func TestFarYearsAreReadBack(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	days := []int32{math.MinInt32, math.MinInt32 + 1, math.MaxInt32 - 1, math.MaxInt32}
+	instants := []int64{math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 1, math.MaxInt64}
+	for range 3000 {
+		days = append(days, int32(r.Uint32())>>r.IntN(31))
+		instants = append(instants, int64(r.Uint64())>>r.IntN(63))
+		instants = append(instants, math.MinInt64+r.Int64N(3*columnar.MicrosPerDay), math.MaxInt64-r.Int64N(3*columnar.MicrosPerDay))
+	}
+	for _, day := range days {
+		text := columnar.AppendDate(nil, int64(day))
+		for _, text := range []string{string(text), string(text) + " 12:30"} {
+			if back, ok := columnar.ParseDate(text); back != day || !ok {
+				t.Fatalf("%d is written %s, which is read as %d, %v", day, text, back, ok)
+			}
+		}
+		if back, ok := columnar.ParseDay(text); back != day || !ok {
+			t.Fatalf("%d is written %s, which is read as %d, %v", day, text, back, ok)
+		}
+	}
+	for _, name := range []string{"UTC", "Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati"} {
+		loc, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, us := range instants {
+			text := columnar.AppendStoredTimestamp(nil, us, loc)
+			if back, ok := columnar.ParseTimestamp(text, loc); back != us || !ok {
+				t.Fatalf("%s: %d is written %s, which is read as %d, %v", name, us, text, back, ok)
+			}
+		}
+	}
+	for _, text := range []string{"+5881580-07-12", "-5877641-06-22", "9999999-01-01"} {
+		if back, ok := columnar.ParseDate(text); ok {
+			t.Errorf("%s is read as day %d", text, back)
+		}
+	}
+	for _, text := range []string{"+294247-01-10 04:00:54.775808", "-290308-12-21 19:59:05.224191", "294247-01-10 04:00:54.775807-00:01", "+5881580-07-11"} {
+		if back, ok := columnar.ParseTimestamp(text, nil); ok {
+			t.Errorf("%s is read as %d", text, back)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -37,8 +37,8 @@ type incrementalExecution struct {
 }
 
 // newIncrementalExecution prepares a query for a checkpoint of a form: names its states,
-// optimizes its plan, describes it for plan.json.
-func newIncrementalExecution(cfg Config, form int) (*incrementalExecution, error) {
+// those of kept as there, optimizes its plan, describes it for plan.json.
+func newIncrementalExecution(cfg Config, form int, kept ...checkpoint.Operator) (*incrementalExecution, error) {
 	x := &incrementalExecution{cfg: cfg}
 	numbered, err := logical.NumberSources(cfg.Plan)
 	if err != nil {
@@ -52,7 +52,7 @@ func newIncrementalExecution(cfg Config, form int) (*incrementalExecution, error
 	if err != nil {
 		return nil, err
 	}
-	analyzed, nodes, err := nameStates(stateful.StateColumns(merged), cfg.Mode, cfg.Registry)
+	analyzed, nodes, err := nameStates(stateful.StateColumns(merged), cfg.Mode, cfg.Registry, kept)
 	if err != nil {
 		return nil, err
 	}

@@ -67,8 +67,47 @@ func TestFormerCheckpoint(t *testing.T) {
 	}
 }
 
+// The state of an engine that did not keep how the first row of a group writes its key is
+// refused for that, and not as if the query had changed.
+func TestFormerKeys(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mode  connector.OutputMode
+		query string
+	}{
+		"interval": {connector.Complete, "SELECT k, count(*) AS n FROM t GROUP BY k"},
+		"distinct": {connector.Update, "SELECT DISTINCT v, k FROM t"},
+		"map":      {connector.Complete, "SELECT map(['a', 'b'], [1, v]) AS m, k, sum(v) AS s FROM t GROUP BY m, k"},
+		"window":   {connector.Append, "SELECT window.start AS start, k, first(k) AS f FROM t GROUP BY window(ts, '10 seconds'), k"},
+		"session":  {connector.Append, "SELECT session_window.start AS start, k, count(*) AS n FROM t GROUP BY k, session_window(ts, '10 seconds')"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := streamtest.NewWorld(vfs.NewMem(), columnartest.Mem(t), streamtest.Variant{})
+			defer func() {
+				if err := w.Release(); err != nil {
+					t.Error(err)
+				}
+			}()
+			w.Declare(`CREATE STREAM t (ts TIMESTAMP, k INTERVAL, v BIGINT, WATERMARK FOR ts AS ts) WITH (path = '/in/t', format = 'json');`)
+			writePlan(t, w, c.query, c.mode, checkpoint.Plan{}, func(p *checkpoint.Plan) {
+				o := &p.Operators[0]
+				o.Text, o.Fingerprint, o.Reads = o.Former, checkpoint.HashBytes([]byte(o.Kind+" "+o.Former)), nil
+			})
+			open(t, w, c.query, c.mode, "an earlier engine made its state")
+		})
+	}
+}
+
 // writeFormerPlan begins a checkpoint as an engine of the former form does.
 func writeFormerPlan(t *testing.T, w *streamtest.World, query string, mode connector.OutputMode) {
+	t.Helper()
+	writePlan(t, w, query, mode, checkpoint.Plan{Operators: []checkpoint.Operator{{}}}, nil)
+}
+
+// writePlan begins a checkpoint with the plan of a query, described as for one with the plan
+// was. If edit changes it, a batch is logged, too: without one nothing is kept.
+func writePlan(t *testing.T, w *streamtest.World, query string, mode connector.OutputMode, was checkpoint.Plan, edit func(*checkpoint.Plan)) {
 	t.Helper()
 	if err := w.Query(query, mode, nil); err != nil {
 		t.Fatal(err)
@@ -78,7 +117,7 @@ func writeFormerPlan(t *testing.T, w *streamtest.World, query string, mode conne
 		t.Fatal(err)
 	}
 	cfg := w.Config(plan)
-	former, err := incremental.Describe(cfg, checkpoint.Plan{Operators: []checkpoint.Operator{{}}})
+	kept, err := incremental.Describe(cfg, was)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +125,14 @@ func writeFormerPlan(t *testing.T, w *streamtest.World, query string, mode conne
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.CheckPlan(former), d.Close()); err != nil {
+	if edit != nil {
+		edit(&kept)
+	}
+	err = d.CheckPlan(kept)
+	if edit != nil {
+		err = errors.Join(err, d.Offsets().Add(0, checkpoint.OffsetEntry{Query: cfg.ID}))
+	}
+	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,8 +2,10 @@ package incremental
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/tidemill/tidemill/checkpoint"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/incremental/stateful"
 	"github.com/tidemill/tidemill/logical"
@@ -14,22 +16,30 @@ import (
 // nameStates gives every stateful node of an analyzed plan its stable name, from its
 // kind and keys, not from its position: agg(city), dedup(id). A name met again gets a
 // number. Only nodes over a stream keep state. It returns the plan and its operators,
-// from the sources outward.
-func nameStates(plan logical.Node, mode connector.OutputMode, reg *function.Registry) (logical.Node, []logical.Node, error) {
+// from the sources outward. A node whose state one of kept is, but for the order of keys
+// and aggregates, takes that order and its name.
+func nameStates(plan logical.Node, mode connector.OutputMode, reg *function.Registry, kept []checkpoint.Operator) (logical.Node, []logical.Node, error) {
 	plan, err := groupDistinct(plan, mode, reg)
 	if err != nil {
 		return nil, nil, err
 	}
-	n := namer{used: map[string]int{}, mode: mode}
+	n := namer{used: map[string]int{}, mode: mode, kept: slices.Clone(kept)}
 	named, err := logical.Transform(plan, func(x logical.Node) (logical.Node, error) {
 		if !logical.IsStreaming(x) {
 			return x, nil
 		}
 		m := n.name(x)
-		if m != x {
-			n.operators = append(n.operators, m)
+		if m == x {
+			return x, nil
 		}
-		return m, nil
+		arranged, at := stateful.Arrange(m, checkpoint.ReadsForm, n.kept)
+		if at < 0 {
+			n.operators = append(n.operators, m)
+			return m, nil
+		}
+		n.kept = slices.Delete(n.kept, at, at+1)
+		n.operators = append(n.operators, arranged)
+		return stateful.InOrderOf(m, arranged), nil
 	})
 	return named, n.operators, err
 }
@@ -37,6 +47,7 @@ func nameStates(plan logical.Node, mode connector.OutputMode, reg *function.Regi
 type namer struct {
 	used      map[string]int
 	mode      connector.OutputMode
+	kept      []checkpoint.Operator // that no node was given yet
 	operators []logical.Node
 }
 

@@ -72,6 +72,9 @@ func (x *streamExecution) open(ctx context.Context) (err error) {
 func (x *streamExecution) checkPlan() (notes []string, err error) {
 	was, lost := x.dir.Plan()
 	if lost == nil && !was.IsFormer() {
+		if x.exec, err = x.exec.arranged(was); err != nil {
+			return nil, err
+		}
 		return was.Notes(x.exec.plan), x.dir.CheckPlan(x.exec.plan)
 	}
 	if lost != nil {

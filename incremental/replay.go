@@ -205,6 +205,9 @@ func Describe(cfg Config, was checkpoint.Plan) (checkpoint.Plan, error) {
 		form = checkpoint.FormerReads
 	}
 	x, err := newIncrementalExecution(cfg.withDefaults(), form)
+	if err == nil && form == checkpoint.ReadsForm {
+		x, err = x.arranged(was)
+	}
 	if err != nil {
 		return checkpoint.Plan{}, err
 	}

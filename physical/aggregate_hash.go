@@ -531,7 +531,7 @@ func (w *groupWriter) next(ec *ExecContext) (arrow.RecordBatch, error) {
 	if len(w.groups) == 0 {
 		return nil, nil
 	}
-	n := min(ec.batchRows(), len(w.groups))
+	n := min(ec.PartRows(w.g.bytes(), w.g.groups()), len(w.groups))
 	columns, err := w.g.results(w.groups[:n])
 	if err != nil {
 		return nil, err

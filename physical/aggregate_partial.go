@@ -191,7 +191,7 @@ func (r *partialReader) nextGroups() (arrow.RecordBatch, error) {
 	if r.giving == nil {
 		r.giving = r.g.met()
 	}
-	groups := r.giving[r.give:min(r.give+r.ec.batchRows(), len(r.giving))]
+	groups := r.giving[r.give:min(r.give+r.ec.PartRows(r.g.bytes(), len(r.giving)), len(r.giving))]
 	if len(groups) == 0 {
 		r.endFlush(len(r.giving))
 		return nil, nil

@@ -58,7 +58,7 @@ func (r *coalesceReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		// Readers: the same unit.
 		position := PositionOf(r.input)
 		sameUnit := len(r.held) == 0 || position>>columnar.OrdinalShift == r.position>>columnar.OrdinalShift
-		if !sameUnit || r.rows+b.NumRows() > full || r.bytes > r.ec.partBytes() {
+		if !sameUnit || r.rows+b.NumRows() > full || r.bytes > r.ec.PartBytes() {
 			out, err := r.flush()
 			r.hold(b, position)
 			if out != nil || err != nil {

@@ -53,13 +53,13 @@ func (ec *ExecContext) parallel() int { return max(ec.Parallel, 1) }
 func (ec *ExecContext) Env() *eval.Env {
 	return &eval.Env{
 		Mem: ec.Mem, Now: ec.Now, Location: ec.Location, Seed: ec.Seed, Salt: ec.Salt,
-		Budget: ec.Budget, PartBytes: ec.partBytes(), Stop: ec.stop,
+		Budget: ec.Budget, PartBytes: ec.PartBytes(), Stop: ec.stop,
 	}
 }
 
-// partBytes is about how big a batch may be made of wide values: a part of the memory limit,
+// PartBytes is about how big a batch may be made of wide values: a part of the memory limit,
 // if there is one, of which every goroutine holds some.
-func (ec *ExecContext) partBytes() int64 {
+func (ec *ExecContext) PartBytes() int64 {
 	if limit := ec.Budget.Limit(); limit > 0 {
 		return min(max(limit/int64(8*ec.parallel()), 64<<10), eval.PartBytes)
 	}
@@ -69,7 +69,7 @@ func (ec *ExecContext) partBytes() int64 {
 // aheadBytes is how far one of several goroutines may run ahead of the others.
 func (ec *ExecContext) aheadBytes() int64 {
 	if ec.Budget.Limit() > 0 {
-		return min(gatherBytes, ec.partBytes())
+		return min(gatherBytes, ec.PartBytes())
 	}
 	return gatherBytes
 }

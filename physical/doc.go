@@ -39,7 +39,7 @@
 // of their key and in as few bytes as their values need (kernel.Narrow), and merges them a
 // part at a time. Operators that keep rows reserve them from ExecContext.Budget, and fail
 // with its error when it refuses. What makes wide values of narrow ones (expressions, UNNEST,
-// joins, windows) gives batches of few rows then, of about ExecContext.partBytes.
+// joins, windows) gives batches of few rows then, of about ExecContext.PartBytes.
 //
 // This package is not part of the public API.
 package physical

@@ -294,9 +294,30 @@ func (g *grouping) states(groups []uint32) ([]arrow.Array, error) {
 // results is the keys and values of groups as columns, laid out as ResultSchema.
 func (g *grouping) results(groups []uint32) ([]arrow.Array, error) {
 	return g.columns(groups, func(a function.Accumulator) ([]arrow.Array, error) {
-		r, err := a.Result(groups)
+		r, err := ResultOf(g.account.budget, a, groups)
 		return []arrow.Array{r}, err
 	})
+}
+
+// ResultOf is the values of groups, if the budget has room for them to be made: what is in
+// proportion to what a holds is not asked for.
+func ResultOf(budget *columnar.Budget, a function.Accumulator, groups []uint32) (arrow.Array, error) {
+	if n := function.ResultRoom(a, groups); n > 0 {
+		if err := budget.Reserve("the value", n); err != nil {
+			return nil, err
+		}
+		defer budget.Return(n)
+	}
+	return a.Result(groups)
+}
+
+// bytes is about how much memory the groups take.
+func (g *grouping) bytes() int64 {
+	n := g.account.held
+	if g.table != nil {
+		n += g.table.Bytes()
+	}
+	return n
 }
 
 func (g *grouping) columns(groups []uint32, of func(a function.Accumulator) ([]arrow.Array, error)) (out []arrow.Array, err error) {

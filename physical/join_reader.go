@@ -33,7 +33,7 @@ type joinReader struct {
 	begin func() (pairing, error)
 
 	batch  arrow.RecordBatch // being probed
-	width  rowWidths         // of its rows
+	width  RowWidths         // of its rows
 	found  int               // pairs in probe and build, of which
 	given  int               // so many were given
 	hit    *columnar.Bitmap  // its rows with a match, where only one side is given
@@ -125,11 +125,11 @@ func (r *joinReader) step(ctx context.Context) (arrow.RecordBatch, error) {
 
 // nextPairs is how many of the pairs to put together at once.
 func (r *joinReader) nextPairs(probe, build []int32) int {
-	n, most, store := len(probe), r.ec.partBytes(), r.out.build.store
+	n, most, store := len(probe), r.ec.PartBytes(), r.out.build.store
 	if (r.width.most+store.widest())*int64(n) <= most || !r.out.sides.pairs && r.out.residual == nil {
 		return n
 	}
-	return rowsWithin(n, most, func(i int) int64 { return r.width.at(probe[i]) + store.width(build[i]) })
+	return RowsWithin(n, most, func(i int) int64 { return r.width.At(probe[i]) + store.width(build[i]) })
 }
 
 // note remembers which rows have a match, where that is wanted.
@@ -162,7 +162,7 @@ func (r *joinReader) nextProbe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.batch, r.width = b, widthsOf(b.Columns())
+	r.batch, r.width = b, WidthsOf(b.Columns())
 	r.at = PositionOf(r.input)
 	switch {
 	case !s.probeMatched && !s.probeUnmatched || r.whole:
@@ -252,8 +252,8 @@ func (r *joinReader) nextTail() (arrow.RecordBatch, error) {
 		return nil, io.EOF
 	}
 	n, store := min(len(r.tail), r.ec.batchRows()), r.out.build.store
-	if most := r.ec.partBytes(); store.widest()*int64(n) > most {
-		n = rowsWithin(n, most, func(i int) int64 { return store.width(r.tail[i]) })
+	if most := r.ec.PartBytes(); store.widest()*int64(n) > most {
+		n = RowsWithin(n, most, func(i int) int64 { return store.width(r.tail[i]) })
 	}
 	rows := r.tail[:n]
 	r.tail = r.tail[n:]

@@ -19,7 +19,7 @@ type rowStore struct {
 	starts  []int64 // number of the first row of each batch, and of all rows
 	bytes   int64
 	account *account
-	widths  []rowWidths // of the batches, once they are sealed
+	widths  []RowWidths // of the batches, once they are sealed
 }
 
 func newRowStore(mem memory.Allocator, schema *arrow.Schema, acct *account) *rowStore {
@@ -69,7 +69,7 @@ func (s *rowStore) seal() error {
 	s.batches, s.starts = chunks, starts
 	for _, b := range s.batches {
 		columnar.Share(b)
-		s.widths = append(s.widths, widthsOf(b.Columns()))
+		s.widths = append(s.widths, WidthsOf(b.Columns()))
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (s *rowStore) width(row int32) int64 {
 		return 0
 	}
 	ref := s.ref(uint32(row))
-	return s.widths[ref.Batch()].at(int32(ref.Row()))
+	return s.widths[ref.Batch()].At(int32(ref.Row()))
 }
 
 // columns is the rows with the given numbers, -1 standing for a row of nulls, as

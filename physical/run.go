@@ -21,7 +21,7 @@ func Run(ctx context.Context, p Plan, ec *ExecContext) (columnar.Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &rootReader{mem: ec.Mem, partBytes: ec.partBytes()}
+	r := &rootReader{mem: ec.Mem, partBytes: ec.PartBytes()}
 	var fields []arrow.Field
 	for i, f := range p.Schema().Fields() {
 		if !strings.HasPrefix(f.Name, "\x00") {

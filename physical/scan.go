@@ -147,7 +147,7 @@ func (s *Scan) String() string {
 // Open lists the units and makes at most one Reader a unit.
 func (s *Scan) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.Reader, error) {
 	units, err := s.spec.Units(ctx, connector.ScanRequest{
-		Columns: s.read, Filters: s.spec.Filters, Limit: s.spec.Limit, BatchRows: ec.batchRows(),
+		Columns: s.read, Filters: s.spec.Filters, Limit: s.spec.Limit, BatchRows: ec.batchRows(), BatchBytes: ec.PartBytes(),
 		Hidden: s.spec.Hidden, Mem: ec.Mem, Stats: ec.scanStats(s),
 	})
 	if err != nil {

@@ -59,7 +59,7 @@ type sortReader struct {
 	inputs []columnar.Reader
 	runs   []*sortRun
 	rows   []arrow.RecordBatch // borrowed from runs, in order of arrival
-	widths []rowWidths         // of rows
+	widths []RowWidths         // of rows
 	widest int64               // the most of widths
 	refs   []kernel.Ref
 	read   bool
@@ -113,8 +113,8 @@ func (r *sortReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // nextRows is how many rows to give at once.
 func (r *sortReader) nextRows() int {
 	n := min(r.ec.batchRows(), len(r.refs))
-	if most := r.ec.partBytes(); r.widest*int64(n) > most {
-		return rowsWithin(n, most, func(i int) int64 { return r.widths[r.refs[i].Batch()].at(int32(r.refs[i].Row())) })
+	if most := r.ec.PartBytes(); r.widest*int64(n) > most {
+		return RowsWithin(n, most, func(i int) int64 { return r.widths[r.refs[i].Batch()].At(int32(r.refs[i].Row())) })
 	}
 	return n
 }
@@ -142,7 +142,7 @@ func (r *sortReader) sort(ctx context.Context) error {
 	keys := sortKeys(r.plan.Keys, r.plan.ties)
 	for _, b := range all {
 		r.rows = append(r.rows, b.rows)
-		w := widthsOf(b.rows.Columns())
+		w := WidthsOf(b.rows.Columns())
 		r.widths, r.widest = append(r.widths, w), max(r.widest, w.most)
 		for k := range keys {
 			keys[k].Columns = append(keys[k].Columns, b.keys[k])

@@ -161,7 +161,7 @@ func (r *topReader) collect(ctx context.Context, in columnar.Reader, run *topRun
 		run.seen += kept.NumRows()
 		run.rows += kept.NumRows()
 		run.bytes += batchBytes(kept)
-		if run.rows > r.plan.K+slack || run.rows > r.plan.K && run.bytes > 2*run.best+2*r.ec.partBytes() {
+		if run.rows > r.plan.K+slack || run.rows > r.plan.K && run.bytes > 2*run.best+2*r.ec.PartBytes() {
 			if err := r.compact(run); err != nil {
 				return err
 			}

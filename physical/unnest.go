@@ -65,7 +65,7 @@ func (p *Unnest) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), partBytes: ec.partBytes()}
+		inputs[i] = &unnestReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), partBytes: ec.PartBytes()}
 	}
 	return inputs, nil
 }
@@ -78,8 +78,8 @@ type unnestReader struct {
 	limit int
 
 	partBytes int64
-	width     rowWidths   // of the batch
-	inner     []rowWidths // of the elements of each list
+	width     RowWidths   // of the batch
+	inner     []RowWidths // of the elements of each list
 	most      int         // rows to make at a time
 
 	whole arrow.RecordBatch // of the input, while some of it is still to be taken
@@ -140,9 +140,9 @@ func (r *unnestReader) nextInput(ctx context.Context) error {
 	for _, i := range r.plan.Kept {
 		r.kept = append(r.kept, r.batch.Column(i))
 	}
-	r.width, r.inner = widthsOf(r.kept), r.inner[:0]
+	r.width, r.inner = WidthsOf(r.kept), r.inner[:0]
 	for _, l := range r.lists {
-		r.inner = append(r.inner, widthsOf(elementsOf(l)))
+		r.inner = append(r.inner, WidthsOf(elementsOf(l)))
 	}
 	return nil
 }
@@ -157,10 +157,10 @@ func (r *unnestReader) cut() {
 	if widest*int64(len(r.rows)) <= r.partBytes {
 		return
 	}
-	n := rowsWithin(len(r.rows), r.partBytes, func(i int) int64 {
-		all := r.width.at(r.rows[i])
+	n := RowsWithin(len(r.rows), r.partBytes, func(i int) int64 {
+		all := r.width.At(r.rows[i])
 		for k := range r.inner {
-			all += r.inner[k].at(r.elements[k][i])
+			all += r.inner[k].At(r.elements[k][i])
 		}
 		return all
 	})

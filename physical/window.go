@@ -80,7 +80,7 @@ func (p *Window) Open(ctx context.Context, ec *ExecContext, n int) ([]columnar.R
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &windowReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), partBytes: ec.partBytes(), windowRoom: windowRooms.Get().(*windowRoom)}
+		inputs[i] = &windowReader{operator: operator{schema: p.schema, input: in}, plan: p, env: ec.Env(), limit: ec.batchRows(), partBytes: ec.PartBytes(), windowRoom: windowRooms.Get().(*windowRoom)}
 	}
 	return inputs, nil
 }
@@ -94,7 +94,7 @@ type windowReader struct {
 	limit int
 
 	partBytes int64
-	width     rowWidths // of the batch
+	width     RowWidths // of the batch
 
 	batch arrow.RecordBatch
 	times []arrow.Array // of the batch: times, and gaps
@@ -133,7 +133,7 @@ func (r *windowReader) advance(ctx context.Context) (err error) {
 	if r.batch, err = r.input.Next(ctx); err != nil {
 		return err
 	}
-	r.at, r.width = 0, widthsOf(r.batch.Columns())
+	r.at, r.width = 0, WidthsOf(r.batch.Columns())
 	if r.times, err = r.plan.program.EvalColumns(r.env, r.batch); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func gapAt(a arrow.Array, i int) (us int64, ok bool) {
 func (r *windowReader) give() (arrow.RecordBatch, error) {
 	from, to := r.next, min(r.next+r.limit, len(r.rows))
 	if r.width.most*int64(to-from) > r.partBytes {
-		to = from + rowsWithin(to-from, r.partBytes, func(i int) int64 { return r.width.at(r.rows[from+i]) })
+		to = from + RowsWithin(to-from, r.partBytes, func(i int) int64 { return r.width.At(r.rows[from+i]) })
 	}
 	r.next = to
 	n := to - from

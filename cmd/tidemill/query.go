@@ -203,8 +203,11 @@ func checkOut(out string) error {
 			return usagef("--out %s is a link that leads nowhere: %w", out, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Dir(out)); err != nil {
+	switch info, err := os.Stat(filepath.Dir(out)); {
+	case err != nil:
 		return usagef("--out %s: %w", out, err)
+	case !info.IsDir():
+		return usagef("--out %s: %s is a file, not a directory", out, filepath.Dir(out))
 	}
 	return nil
 }

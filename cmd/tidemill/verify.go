@@ -64,6 +64,9 @@ func printVerification(v *tidemill.Verification) {
 		}
 		fmt.Printf("%s: %s not verified: %s\n", v.Query, batches, u.Reason)
 	}
+	for _, l := range v.LeftOver {
+		fmt.Printf("%s: left over: %s\n", v.Query, l)
+	}
 	for _, d := range v.Differences {
 		var at []string
 		if d.Batch >= 0 {

@@ -2,6 +2,8 @@ package function
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -349,27 +351,57 @@ func (a *collector) Result(groups []uint32) (arrow.Array, error) {
 // joined is the texts of each group with the delimiter between them.
 func (a *collector) joined(entries []uint32, lengths []int) (arrow.Array, error) {
 	texts := a.values.(*textStore)
-	s := textStore{mem: a.mem, dt: columnar.String}
-	s.resize(len(lengths))
-	groups := make([]uint32, len(lengths))
-	var row []byte
-	at := 0
+	size := a.betweenBytes(lengths)
+	for _, e := range entries {
+		size += int64(len(texts.get(e)))
+	}
+	if size > math.MaxInt32 {
+		return nil, fmt.Errorf("the texts of %d groups are longer than 2 GiB", len(lengths))
+	}
+	offsets, data := memory.NewResizableBuffer(a.mem), memory.NewResizableBuffer(a.mem)
+	defer offsets.Release()
+	defer data.Release()
+	offsets.Resize((len(lengths) + 1) * 4)
+	ends := arrow.Int32Traits.CastFromBytes(offsets.Bytes())
+	ends[0] = 0
+	data.Resize(int(size))
+	row := data.Bytes()[:0]
+	nulls := nullBits{mem: a.mem, n: len(lengths)}
 	for i, n := range lengths {
-		groups[i] = uint32(i)
 		if n == 0 {
-			continue
+			nulls.set(i)
 		}
-		row = row[:0]
-		for k, e := range entries[at : at+n] {
+		for k, e := range entries[:n] {
 			if k > 0 {
 				row = append(row, a.between...)
 			}
 			row = append(row, texts.get(e)...)
 		}
-		s.setText(uint32(i), row)
-		at += n
+		entries = entries[n:]
+		ends[i+1] = int32(len(row))
 	}
-	return s.column(groups)
+	return nulls.finish(columnar.String, offsets, data), nil
+}
+
+// betweenBytes is what the delimiters between so many texts take.
+func (a *collector) betweenBytes(lengths []int) int64 {
+	n := 0
+	for _, l := range lengths {
+		n += max(l-1, 0)
+	}
+	return int64(n) * int64(len(a.between))
+}
+
+// resultRoom implements ResultRoom: long delimiters are in no proportion to the texts.
+func (a *collector) resultRoom(groups []uint32) int64 {
+	if a.form != asText {
+		return 0
+	}
+	lengths := make([]int, len(groups))
+	for i, g := range groups {
+		lengths[i] = int(a.count[g])
+	}
+	return a.betweenBytes(lengths)
 }
 
 var _ Ager = (*collector)(nil)

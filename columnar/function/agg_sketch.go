@@ -253,7 +253,7 @@ func approxDistinctAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "approx_count_distinct",
 		Aliases: []string{"approx_distinct"},
-		Doc:     "About how many different values there are, nulls aside: exact up to 256, then a HyperLogLog with a standard error of 1.6 per cent in 4 kB for each group.",
+		Doc:     "About how many different values there are, nulls aside: exact up to 256, then a HyperLogLog with a standard error of 1.6 per cent in 4 kB for each group. A standard error as the second argument must be above that.",
 		Example: "SELECT approx_count_distinct(x) FROM (VALUES (1), (NULL), (3), (1)) AS t(x) = 2",
 		Overloads: []AggregateOverload{{
 			Args: []Matcher{valueArg}, Result: resultType(columnar.Int64), IgnoresDistinct: true,
@@ -372,7 +372,7 @@ func approxQuantileAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "approx_quantile",
 		Aliases: []string{"approx_percentile", "percentile_approx"},
-		Doc:     "About the value that a share of the values, the second argument (a constant from 0 to 1), lies below, nulls aside: within half a per cent of a value at that place, by a DDSketch.",
+		Doc:     "About the value that a share of the values, the second argument (a constant from 0 to 1), lies below, nulls aside: within half a per cent of a value at that place, by a DDSketch. An array of shares, written out, gives an array; an accuracy as the third argument changes nothing.",
 		Example: "SELECT round(approx_quantile(x, 0.5)) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 3.0",
 		Overloads: []AggregateOverload{{
 			Args: []Matcher{doubleArg, doubleArg}, Constant: oneShare, Result: resultType(columnar.Float64),

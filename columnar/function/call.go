@@ -18,6 +18,7 @@ type call struct {
 	out    arrow.DataType
 
 	charged int64 // bytes, see room
+	given   int   // bytes of a text that are in proportion to the arguments, while text makes it
 }
 
 // onRows makes a Kernel of a function that returns a column of rows values, of type
@@ -76,8 +77,8 @@ func isSet(bits *memory.Buffer, i int) bool {
 // are not null, or returns an error, which counts if the row does. size is about the
 // number of bytes of all. The call of f costs little beside the work on bytes.
 func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
-	given := int(2 * c.argumentBytes())
-	if err := c.room(int64(size - given)); err != nil {
+	c.given = int(2 * c.argumentBytes())
+	if err := c.room(int64(size - c.given)); err != nil {
 		return nil, err
 	}
 	valid, nulls := c.validity()
@@ -89,8 +90,8 @@ func (c *call) text(size int, f func(dst []byte, i int) ([]byte, error)) (arrow.
 			switch {
 			case err == nil:
 				w.Data = d
-				if given < len(w.Data) {
-					err = c.room(int64(len(w.Data) - given))
+				if c.given < len(w.Data) {
+					err = c.room(int64(len(w.Data) - c.given))
 				}
 				if err == nil && i%256 == 255 {
 					err = c.stopped()
@@ -197,6 +198,17 @@ func fallibleRows[T any](c *call, f func(i int) (T, error)) (arrow.Array, error)
 		return nil, failed
 	}
 	return a, nil
+}
+
+// rowsOrNull is fallibleRows, or with try null for rows of which f is an error.
+func rowsOrNull[T any](c *call, try bool, f func(i int) (T, error)) (arrow.Array, error) {
+	if !try {
+		return fallibleRows(c, f)
+	}
+	return nullableRows(c, func(i int) (T, bool) {
+		v, err := f(i)
+		return v, err == nil
+	})
 }
 
 // nullableRows is fixedRows for functions that give null for some rows: f says so.

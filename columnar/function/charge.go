@@ -25,6 +25,26 @@ func (c *call) room(n int64) error {
 	return nil
 }
 
+// ResultRoom is how many bytes the values of groups have that are in no proportion to what the
+// accumulator holds.
+func ResultRoom(a Accumulator, groups []uint32) int64 {
+	if r, ok := a.(interface{ resultRoom(groups []uint32) int64 }); ok {
+		return max(r.resultRoom(groups)-InProportion, 0)
+	}
+	return 0
+}
+
+// add appends a piece of a value that may become far longer than its pieces: room for it is
+// reserved before its memory is taken. It is for the functions given to text.
+func (c *call) add(dst, piece []byte) ([]byte, error) {
+	if n := len(dst) + len(piece); n > cap(dst) && n > c.given {
+		if err := c.room(int64(n - c.given)); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, piece...), nil
+}
+
 // argumentBytes is about how much memory the arguments take.
 func (c *call) argumentBytes() int64 {
 	n := int64(0)

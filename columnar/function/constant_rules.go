@@ -30,7 +30,7 @@ var constantRules = []constantRule{
 	{"make_timestamp", whole(2, within("date with day %d", 1, 31))},
 	{"make_timestamp", whole(3, within("time of day with hour %d", 0, 23))},
 	{"make_timestamp", whole(4, within("time of day with minute %d", 0, 59))},
-	{"make_timestamp", number(5, seconds)},
+	{"make_timestamp", number(5, secondsOrMinute)},
 	{"make_time", whole(0, within("time of day with hour %d", 0, 23))},
 	{"make_time", whole(1, within("time of day with minute %d", 0, 59))},
 	{"make_time", number(2, seconds)},
@@ -166,6 +166,13 @@ func seconds(s float64) error {
 		return nil
 	}
 	return fmt.Errorf("there is no time of day with second %v; it must be from 0 to below 60", s)
+}
+
+func secondsOrMinute(s float64) error {
+	if s == 60 {
+		return nil
+	}
+	return seconds(s)
 }
 
 func notZero(place int64) error {

@@ -470,7 +470,7 @@ func TestText(t *testing.T) {
 		{"regexp_replace('abc', '(b)', '[$1]')", "\"a[b]c\""[1:6]}, {"regexp_replace('Abc', 'a', 'x', 'i')", "xbc"}, {"regexp_extract('foo-12', '([a-z]+)-([0-9]+)', 2)", "12"},
 		{"regexp_matches('abc', '(')", "error: regular expression"}, {"regexp_extract('a', 'a', 3)", "error: group 3"},
 		{"translate('hello', 'el', 'ip')", "hippo"}, {"initcap('hELLO wORLD')", "Hello World"}, {"chr(955)", "λ"}, {"chr(-1)", "error: no such character"},
-		{"hex(255)", "FF"}, {"hex(unhex('0aFF'))", "0AFF"}, {"unhex('zz')", "error: unhex: \"zz\" is not hexadecimal"}, {"octet_length('é')", "2"}, {"char_length('e')", "1"},
+		{"hex(255)", "FF"}, {"hex(unhex('0aFF'))", "0AFF"}, {"unhex('zz')", "error: \"zz\" is not hexadecimal"}, {"octet_length('é')", "2"}, {"char_length('e')", "1"},
 		{"length(NULL)", "NULL"}, {"starts_with('abc', 'ab')", "true"}, {"contains('abc', 'd')", "false"}, {"ends_with('abc', '')", "true"},
 		{"reverse('aé日')", "日éa"}, {"ascii('')", "0"},
 	}.run(t, "")

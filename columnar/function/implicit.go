@@ -44,6 +44,23 @@ func textMeets(args []arrow.DataType) []arrow.DataType {
 	return args
 }
 
+// matchNull is what a NULL without a type is for a matcher that names no type for it: one of
+// those that the matcher takes.
+func matchNull(m Matcher) (arrow.DataType, int, bool) {
+	for _, t := range nullTypes {
+		if want, _, ok := m.Match(t); ok {
+			return want, 1, true
+		}
+	}
+	return nil, 0, false
+}
+
+var nullTypes = []arrow.DataType{
+	columnar.Int64, columnar.String, columnar.Timestamp, columnar.ListOf(columnar.Null), columnar.ListOf(columnar.Float64),
+	columnar.ListOf(columnar.ListOf(columnar.Null)), arrow.MapOf(columnar.Null, columnar.Null),
+	columnar.ListOf(arrow.StructOf(columnar.Field("key", columnar.Null), columnar.Field("value", columnar.Null))),
+}
+
 func matchText(m Matcher, arg arrow.DataType) (arrow.DataType, int, bool) {
 	if want, cost, ok := m.Match(arg); ok || arg.ID() != arrow.STRING {
 		return want, cost, ok

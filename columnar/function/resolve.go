@@ -44,6 +44,29 @@ func (f *Scalar) Resolve(args []arrow.DataType) (*Signature, error) {
 	return sig, err
 }
 
+// ResolveAs is Resolve for a call by name, which errors then have for that of f.
+func (f *Scalar) ResolveAs(name string, args []arrow.DataType) (*Signature, error) {
+	sig, err := f.Resolve(args)
+	if alias := aliasNamed(f.Aliases, name); err != nil && alias != "" {
+		called := *f
+		if called.Name = alias; f.isOperator() {
+			return nil, called.mismatch(args)
+		}
+		_, err = called.Resolve(args)
+	}
+	return sig, err
+}
+
+// aliasNamed is the one of aliases that name is; empty if it is none.
+func aliasNamed(aliases []string, name string) string {
+	for _, a := range aliases {
+		if strings.EqualFold(a, name) {
+			return a
+		}
+	}
+	return ""
+}
+
 func (f *Scalar) isOperator() bool { return f.Name[0] < 'a' || f.Name[0] > 'z' }
 
 // ResolveExact is Resolve by implicit casts alone that cannot fail; nil if there is no
@@ -101,6 +124,17 @@ func (f *Aggregate) Resolve(args []arrow.DataType) (*AggregateSignature, error) 
 	return nil, mismatch(f.Name, args, forms)
 }
 
+// ResolveAs is Scalar.ResolveAs for aggregates.
+func (f *Aggregate) ResolveAs(name string, args []arrow.DataType) (*AggregateSignature, error) {
+	sig, err := f.Resolve(args)
+	if alias := aliasNamed(f.Aliases, name); err != nil && alias != "" {
+		called := *f
+		called.Name = alias
+		_, err = called.Resolve(args)
+	}
+	return sig, err
+}
+
 func (f *Aggregate) resolve(args []arrow.DataType, accepts acceptance) (*AggregateSignature, error) {
 	var best *AggregateSignature
 	bestCost := 0
@@ -125,7 +159,11 @@ func matchArgs(matchers []Matcher, variadic bool, args []arrow.DataType, accepts
 	}
 	want = make([]arrow.DataType, len(args))
 	for i, a := range args {
-		t, c, ok := accepts.match(matchers[min(i, len(matchers)-1)], a)
+		m := matchers[min(i, len(matchers)-1)]
+		t, c, ok := accepts.match(m, a)
+		if !ok && a.ID() == arrow.NULL {
+			t, c, ok = matchNull(m)
+		}
 		if !ok {
 			return nil, 0, false
 		}

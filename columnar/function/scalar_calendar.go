@@ -190,35 +190,38 @@ func tryTimeScalar(name, doc, example string, out arrow.DataType, aliases ...str
 			return nil, err
 		}
 		return onRows(out, func(c *call) (arrow.Array, error) {
-			in, of := kernel.TextsOf(c.args[0]), source(c)
-			var bad error // a format that is none
-			read := func(i int) (int64, bool) {
-				p, err := of(i)
-				if err != nil {
-					if bad == nil && c.active.Get(i) {
-						bad = err
-					}
-					return 0, false
-				}
-				return p.parse(string(in.At(i)), c.env.Location)
-			}
-			var a arrow.Array
 			if out.ID() == arrow.TIMESTAMP {
-				a, _ = nullableRows(c, read)
-			} else {
-				a, _ = nullableRows(c, func(i int) (int32, bool) {
-					us, ok := read(i)
-					return int32(columnar.FloorDiv(columnar.ToLocal(us, c.env.Location), columnar.MicrosPerDay)), ok
-				})
+				return tryParseRows(c, source(c), parsedTime.instant)
 			}
-			if bad != nil {
-				a.Release()
-				return nil, bad
-			}
-			return a, nil
+			return tryParseRows(c, source(c), parsedTime.date)
 		}), nil
 	}}
 	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{iso, pattern}}
+}
+
+// tryParseRows is parseRows with nulls for errors, but for patterns that are none.
+func tryParseRows[T any](c *call, of func(i int) (*timePattern, error), value func(t parsedTime, loc *time.Location) (T, bool)) (arrow.Array, error) {
+	in := kernel.TextsOf(c.args[0])
+	var bad error
+	a, _ := nullableRows(c, func(i int) (v T, ok bool) {
+		p, err := of(i)
+		if err != nil {
+			if bad == nil && c.active.Get(i) {
+				bad = err
+			}
+			return v, false
+		}
+		t, ok := p.parse(string(in.At(i)))
+		if !ok {
+			return v, false
+		}
+		return value(t, c.env.Location)
+	})
+	if bad != nil {
+		a.Release()
+		return nil, bad
+	}
+	return a, nil
 }
 
 // intervalOf is a number of units as an interval.

@@ -90,7 +90,7 @@ func textToBytes(name, encoding, doc, example string, f func(dst, s []byte) ([]b
 				return c.text(in.Size(c.rows), func(dst []byte, i int) ([]byte, error) {
 					d, err := f(dst, in.At(i))
 					if err != nil {
-						return d, fmt.Errorf("%s: %q is not %s", name, in.At(i), encoding)
+						return d, fmt.Errorf("%q is not %s", in.At(i), encoding)
 					}
 					return d, nil
 				})

@@ -12,7 +12,7 @@ import (
 // formatNumberScalar rounds what lies between two texts to the even one, as Java does:
 // integers and decimals as they are written, floats as they are stored.
 func formatNumberScalar() *Scalar {
-	s := &Scalar{Name: "format_number", Doc: "A number with commas between the thousands and so many digits after the point, of two equally near the even one; null for a negative number of digits.", Example: "format_number(12332.1234, 2) = 12,332.12"}
+	s := &Scalar{Name: "format_number", Doc: "A number with commas between the thousands and so many digits after the point, of two equally near the even one; null for a negative number of digits. Or by a pattern of # and 0, as '#,##0.##'.", Example: "format_number(12332.1234, 2) = 12,332.12"}
 	for _, of := range []Matcher{integerType, decimalType, double} {
 		s.Overloads = append(s.Overloads, overload([]Matcher{of, bigint}, columnar.String, func(c *call) (arrow.Array, error) {
 			number, digits := c.args[0].Array(), numbersOf[int64](c.args[1])
@@ -23,7 +23,7 @@ func formatNumberScalar() *Scalar {
 				}
 				return appendThousands(dst, plainNumber(number, c.place(0, i), n)), true
 			})
-		}))
+		}), formatByPattern(of))
 	}
 	return s
 }

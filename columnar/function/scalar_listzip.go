@@ -60,7 +60,7 @@ func listOfAggregate(name, of, doc, example string) *Scalar {
 		Result: func(args []arrow.DataType) (arrow.DataType, error) {
 			sig, err := resolve(args)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("it takes no array of %s, as %s takes no %[1]s; cast the elements", columnar.TypeName(elemOf(args[0])), of)
 			}
 			return sig.Result, nil
 		},

@@ -39,19 +39,26 @@ func arithmeticScalars() []*Scalar {
 		f := &Scalar{Name: a.name, Aliases: a.aliases, Doc: a.doc, Example: a.example, Overloads: a.overloads(false)}
 		switch a.name {
 		case "+":
-			f.Overloads = append(f.Overloads, timeAdditions()...)
+			f.Overloads = append(f.Overloads, timeAdditions(false)...)
 		case "-":
-			f.Overloads = append(f.Overloads, timeSubtractions()...)
+			f.Overloads = append(f.Overloads, timeSubtractions(false)...)
 			f.Overloads = append(f.Overloads, negations()...)
 		case "*":
 			f.Overloads = append(f.Overloads, intervalProducts()...)
 		case "/":
 			f.Overloads = append(f.Overloads, intervalQuotient())
 		}
-		list = append(list, f, &Scalar{
+		try := &Scalar{
 			Name: a.try, Doc: "Like " + a.name + ", but null where that is an error.",
 			Example: a.try + map[bool]string{true: "(1, 0) = NULL", false: "(7, 2) = 9"}[a.op >= kernel.Divide], Overloads: a.overloads(true),
-		})
+		}
+		switch a.name {
+		case "+":
+			try.Overloads = append(try.Overloads, timeAdditions(true)...)
+		case "-":
+			try.Overloads = append(try.Overloads, timeSubtractions(true)...)
+		}
+		list = append(list, f, try)
 	}
 	list[3].Example = "try_subtract(7, 2) = 5"
 	list[5].Example = "try_multiply(9223372036854775807, 2) = NULL"

@@ -660,7 +660,10 @@ func arrayJoinScalar() *Scalar {
 							continue
 						}
 						if !first {
-							dst = append(dst, separator.At(i)...)
+							var err error
+							if dst, err = c.add(dst, separator.At(i)); err != nil {
+								return dst, err
+							}
 						}
 						first = false
 						dst = columnar.AppendText(dst, l.Child, j, c.env.Location)
@@ -672,43 +675,57 @@ func arrayJoinScalar() *Scalar {
 	}}}
 }
 
-// splitScalar is split(text, regular expression), as in Spark.
+// splitScalar is split(text, regular expression [, most parts]), as in Spark.
 func splitScalar() *Scalar {
 	out := columnar.ListOf(columnar.String)
-	return &Scalar{Name: "split", Aliases: []string{"regexp_split_to_array", "string_split_regex", "str_split_regex"}, Doc: "The parts of a text between the matches of a regular expression, as an array.", Example: "split('a,b', ',') = [\"a\",\"b\"]", Overloads: []Overload{{
-		Args: []Matcher{varchar, varchar}, Result: always(out), Fallible: true,
-		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
-			source, err := regexpSource(constants, 1, 99, plainPattern)
-			if err != nil {
-				return nil, err
+	bind := func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
+		source, err := regexpSource(constants, 1, 99, plainPattern)
+		if err != nil {
+			return nil, err
+		}
+		return onRows(out, func(c *call) (arrow.Array, error) { return c.splitTexts(source(c)) }), nil
+	}
+	return &Scalar{Name: "split", Aliases: []string{"regexp_split_to_array", "string_split_regex", "str_split_regex"}, Doc: "The parts of a text between the matches of a regular expression, as an array; with a third argument above 0 at most so many, of which the last has all that is left.", Example: "split('a,b', ',') = [\"a\",\"b\"]", Overloads: []Overload{
+		{Args: []Matcher{varchar, varchar}, Result: always(out), Fallible: true, Bind: bind},
+		{Args: []Matcher{varchar, varchar, bigint}, Result: always(out), Fallible: true, Bind: bind},
+	}}
+}
+
+func (c *call) splitTexts(of func(i int) (*searcher, error)) (arrow.Array, error) {
+	out := columnar.ListOf(columnar.String)
+	in := kernel.TextsOf(c.args[0])
+	most := func(int) int { return -1 }
+	if len(c.args) > 2 {
+		limits := numbersOf[int64](c.args[2])
+		most = func(i int) int {
+			if n := limits.at(i); n > 0 {
+				return int(min(n, math.MaxInt32))
 			}
-			return onRows(out, func(c *call) (arrow.Array, error) {
-				in, of := kernel.TextsOf(c.args[0]), source(c)
-				b := columnar.NewBuilder(c.env.Mem, out)
-				defer b.Release()
-				valid, _ := c.validity()
-				defer releaseBuffer(valid)
-				for i := range c.rows {
-					re, err := of(i)
-					switch {
-					case !isSet(valid, i) || err != nil && !c.active.Get(i):
-						b.AppendNull()
-						continue
-					case err != nil:
-						return nil, err
-					}
-					parts := []any{}
-					for _, s := range re.std.Split(string(in.At(i)), -1) {
-						parts = append(parts, s)
-					}
-					if err := b.Append(parts); err != nil {
-						return nil, err
-					}
-				}
-				return b.NewArray(), nil
-			}), nil
-		},
-	}}}
+			return -1
+		}
+	}
+	b := columnar.NewBuilder(c.env.Mem, out)
+	defer b.Release()
+	valid, _ := c.validity()
+	defer releaseBuffer(valid)
+	for i := range c.rows {
+		re, err := of(i)
+		switch {
+		case !isSet(valid, i) || err != nil && !c.active.Get(i):
+			b.AppendNull()
+			continue
+		case err != nil:
+			return nil, err
+		}
+		parts := []any{}
+		for _, s := range re.std.Split(string(in.At(i)), most(i)) {
+			parts = append(parts, s)
+		}
+		if err := b.Append(parts); err != nil {
+			return nil, err
+		}
+	}
+	return b.NewArray(), nil
 }
 
 // mapPart is one side of the entries of a map, under the same offsets.

@@ -247,10 +247,17 @@ func regexpReplaceScalar() *Scalar {
 					return dst, err
 				}
 				s, template := in.At(i), goTemplate(with.At(i))
+				matches, err := c.matches(re.std, s)
+				if err != nil {
+					return dst, err
+				}
 				from := 0
-				for _, m := range re.std.FindAllSubmatchIndex(s, -1) {
-					dst = append(dst, s[from:m[0]]...)
-					dst = re.std.Expand(dst, template, s, m)
+				var piece []byte
+				for _, m := range matches {
+					piece = re.std.Expand(append(piece[:0], s[from:m[0]]...), template, s, m)
+					if dst, err = c.add(dst, piece); err != nil {
+						return dst, err
+					}
 					from = m[1]
 				}
 				return append(dst, s[from:]...), nil
@@ -261,6 +268,25 @@ func regexpReplaceScalar() *Scalar {
 		{Args: []Matcher{varchar, varchar, varchar}, Result: always(columnar.String), Fallible: true, Bind: bind},
 		{Args: []Matcher{varchar, varchar, varchar, varchar}, Result: always(columnar.String), Fallible: true, Bind: bind},
 	}}
+}
+
+// firstMatches is how many matches are looked for before room is reserved for more.
+const firstMatches = 64 << 10
+
+// matches are all matches of re in s. Where they are very many they are looked for again and
+// again, for room is reserved before it is taken.
+func (c *call) matches(re *regexp.Regexp, s []byte) ([][]int, error) {
+	each := 24 + 16*(re.NumSubexp()+1)
+	for n := firstMatches; ; n *= 8 {
+		found := re.FindAllSubmatchIndex(s, n)
+		if len(found) < n {
+			return found, nil
+		}
+		most := min(8*n, len(s)+1)
+		if err := c.room(int64(most*each - c.given)); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // goTemplate writes $1 and \1 as ${1}, so that a letter behind is not taken for part

@@ -117,7 +117,7 @@ func bytesOfText(name, doc, example string, f func(dst, s []byte) []byte, aliase
 
 func hamming(a, b []rune) (int64, error) {
 	if len(a) != len(b) {
-		return 0, fmt.Errorf("hamming needs texts of the same length, not %d and %d characters", len(a), len(b))
+		return 0, fmt.Errorf("the texts must have the same length, not %d and %d characters", len(a), len(b))
 	}
 	n := int64(0)
 	for i := range a {

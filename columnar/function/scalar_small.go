@@ -139,7 +139,9 @@ func yearMonthIntervalScalar() *Scalar {
 			if len(c.args) > 1 {
 				months.SetInt64(n[1].at(i))
 			}
-			months.Add(months, new(big.Int).Mul(big.NewInt(n[0].at(i)), big.NewInt(12)))
+			if len(c.args) > 0 {
+				months.Add(months, new(big.Int).Mul(big.NewInt(n[0].at(i)), big.NewInt(12)))
+			}
 			if !months.IsInt64() || months.Int64() != int64(int32(months.Int64())) {
 				return arrow.MonthDayNanoInterval{}, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s months overflows INTERVAL", months)}
 			}
@@ -147,7 +149,7 @@ func yearMonthIntervalScalar() *Scalar {
 		})
 	}
 	return defineFallible("make_ym_interval", "So many years and months as an INTERVAL.", "make_ym_interval(1, 2) = 1 year 2 months", []Matcher{bigint}, columnar.Interval, run).
-		alsoFor([]Matcher{bigint, bigint}, columnar.Interval, run)
+		alsoFor([]Matcher{bigint, bigint}, columnar.Interval, run).alsoFor(nil, columnar.Interval, run)
 }
 
 func dayTimeIntervalScalar() *Scalar {
@@ -157,7 +159,10 @@ func dayTimeIntervalScalar() *Scalar {
 			n[k] = numbersOf[int64](c.args[k])
 		}
 		return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) {
-			days, micros := n[0].at(i), new(big.Int)
+			days, micros := int64(0), new(big.Int)
+			if len(c.args) > 0 {
+				days = n[0].at(i)
+			}
 			for k, unit := range []int64{3600e6, 60e6} {
 				if len(c.args) > k+1 {
 					micros.Add(micros, new(big.Int).Mul(big.NewInt(n[k+1].at(i)), big.NewInt(unit)))
@@ -183,7 +188,7 @@ func dayTimeIntervalScalar() *Scalar {
 	for n := 2; n <= 4; n++ {
 		f.alsoFor([]Matcher{bigint, bigint, bigint, double}[:n], columnar.Interval, run)
 	}
-	return f
+	return f.alsoFor(nil, columnar.Interval, run)
 }
 
 // convertTimezoneScalar is convert_timezone([from,] to, time).
@@ -210,14 +215,14 @@ func convertTimezoneScalar() *Scalar {
 	}
 	f := defineFallible("convert_timezone", "What the clocks of a time zone show when those of another (of the session, if only one is named) show a time: convert_timezone(from, to, time).", "convert_timezone('Europe/Berlin', 'America/New_York', make_timestamp(2024, 7, 1, 12, 0, 0)) = 2024-07-01 06:00:00",
 		[]Matcher{varchar, timestamp}, columnar.Timestamp, run).alsoFor([]Matcher{varchar, varchar, timestamp}, columnar.Timestamp, run)
-	return textChecked(textChecked(f, 0, loadZone), 1, loadZone)
+	return textChecked(textChecked(f, 0, columnar.LoadZone), 1, columnar.LoadZone)
 }
 
 // newZones reads argument k of row i as a time zone.
 func newZones(c *call) func(k, i int) (*time.Location, error) {
 	caches := make([]*compiled[*time.Location], len(c.args))
 	for k := range caches {
-		caches[k] = newCompiled(func(name, _ string) (*time.Location, error) { return loadZone(name) })
+		caches[k] = newCompiled(func(name, _ string) (*time.Location, error) { return columnar.LoadZone(name) })
 	}
 	return func(k, i int) (*time.Location, error) { return caches[k].get(kernel.TextsOf(c.args[k]).At(i), "") }
 }

@@ -276,7 +276,7 @@ var textFunctions = []textFunction{
 			return func(dst []byte, i int) ([]byte, error) {
 				v := n[0].at(i)
 				if v < 0 || v > utf8.MaxRune || !utf8.ValidRune(rune(v)) {
-					return dst, fmt.Errorf("chr(%d): there is no such character", v)
+					return dst, fmt.Errorf("there is no such character as %d", v)
 				}
 				return utf8.AppendRune(dst, rune(v)), nil
 			}
@@ -491,48 +491,15 @@ func concatScalar(name, doc string) *Scalar {
 		})
 	}
 	binary := class("BINARY", columnar.Binary, func(a arrow.DataType) bool { return a.ID() == arrow.BINARY })
-	return &Scalar{Name: name, Doc: doc, Example: map[string]string{"||": "'tide' || 'mill' = tidemill", "concat": "concat('a', 1, 'b') = a1b"}[name], Overloads: []Overload{
+	s := &Scalar{Name: name, Doc: doc, Example: map[string]string{"||": "'tide' || 'mill' = tidemill", "concat": "concat('a', 1, 'b') = a1b"}[name], Overloads: []Overload{
 		{Args: []Matcher{texts}, Variadic: true, Result: always(columnar.String), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) { return join(columnar.String), nil }},
 		{Args: []Matcher{binary}, Variadic: true, Result: always(columnar.Binary), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) { return join(columnar.Binary), nil }},
 		arrayConcat(),
 	}}
-}
-
-// concatWSScalar joins with a separator and passes nulls over.
-func concatWSScalar() *Scalar {
-	texts := matcher{"any", func(a arrow.DataType) (arrow.DataType, int, bool) {
-		return columnar.String, 0, !columnar.IsNested(a)
-	}}
-	return &Scalar{Name: "concat_ws", Doc: "The values as text with the first argument between them; nulls are passed over.", Example: "concat_ws('-', 'a', NULL, 'b') = a-b", Overloads: []Overload{{
-		Args: []Matcher{varchar, texts}, Variadic: true, Result: always(columnar.String), NullSafe: true,
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return onAllRows(columnar.String, func(c *call) (arrow.Array, error) {
-				parts, _ := c.textsAndInts()
-				given := 2 * c.argumentBytes()
-				w := kernel.NewTextWriter(c.env.Mem, c.rows, c.rows*16)
-				var known columnar.Bitmap
-				kernel.MarkValid(&known, c.args[0], c.rows)
-				for i := range c.rows {
-					first := true
-					for k := 1; k < len(parts) && known.Get(i); k++ {
-						if c.isNull(k, i) {
-							continue
-						}
-						if !first {
-							w.Data = append(w.Data, parts[0].At(i)...)
-						}
-						w.Data = append(w.Data, parts[k].At(i)...)
-						first = false
-					}
-					w.End()
-					if err := c.room(int64(len(w.Data)) - given); err != nil {
-						w.Release()
-						return nil, err
-					}
-				}
-				valid, nulls := validityOfBitmap(c.env.Mem, &known)
-				return w.Finish(columnar.String, valid, nulls)
-			}), nil
-		},
-	}}}
+	if name == "concat" {
+		s.alsoFor(nil, columnar.String, func(c *call) (arrow.Array, error) {
+			return c.text(0, func(dst []byte, _ int) ([]byte, error) { return dst, nil })
+		})
+	}
+	return s
 }

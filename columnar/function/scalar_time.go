@@ -15,20 +15,20 @@ import (
 )
 
 // timeAdditions are the overloads of + on times and intervals.
-func timeAdditions() []Overload {
+func timeAdditions(try bool) []Overload {
 	return []Overload{
-		moveTime(timestamp, interval, 0, 1, 1),
-		moveTime(interval, timestamp, 1, 0, 1),
-		moveDate(date, integerType, 0, 1, 1),
-		moveDate(integerType, date, 1, 0, 1),
+		moveTime(timestamp, interval, 0, 1, 1, try),
+		moveTime(interval, timestamp, 1, 0, 1, try),
+		moveDate(date, integerType, 0, 1, 1, try),
+		moveDate(integerType, date, 1, 0, 1, try),
 		moveClock(timeOfDay, interval, 0, 1, 1),
 		moveClock(interval, timeOfDay, 1, 0, 1),
-		onIntervals(1),
+		onIntervals(1, try),
 	}
 }
 
 // timeSubtractions are the overloads of - on times and intervals.
-func timeSubtractions() []Overload {
+func timeSubtractions(try bool) []Overload {
 	between := func(m Matcher) Overload {
 		return Overload{Args: []Matcher{m, m}, Result: always(columnar.Interval), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
@@ -36,22 +36,22 @@ func timeSubtractions() []Overload {
 			}), nil
 		}}
 	}
-	return []Overload{moveTime(timestamp, interval, 0, 1, -1), moveDate(date, integerType, 0, 1, -1),
-		moveClock(timeOfDay, interval, 0, 1, -1), between(date), between(timestamp), onIntervals(-1)}
+	return []Overload{moveTime(timestamp, interval, 0, 1, -1, try), moveDate(date, integerType, 0, 1, -1, try),
+		moveClock(timeOfDay, interval, 0, 1, -1), between(date), between(timestamp), onIntervals(-1, try)}
 }
 
 // moveTime moves the instant in argument at by the interval in argument by.
-func moveTime(a, b Matcher, at, by int, sign int64) Overload {
-	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Timestamp), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+func moveTime(a, b Matcher, at, by int, sign int64, try bool) Overload {
+	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Timestamp), Fallible: !try, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 		return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
-			return kernel.AddIntervals(c.env.Mem, c.args[at], c.args[by], c.rows, sign, c.env.Location, c.mode(false))
+			return kernel.AddIntervals(c.env.Mem, c.args[at], c.args[by], c.rows, sign, c.env.Location, c.mode(try))
 		}), nil
 	}}
 }
 
 // moveDate moves the day in argument at by the days in argument by.
-func moveDate(a, b Matcher, at, by int, sign int64) Overload {
-	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Date), Fallible: true, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
+func moveDate(a, b Matcher, at, by int, sign int64, try bool) Overload {
+	return Overload{Args: []Matcher{a, b}, Result: always(columnar.Date), Fallible: !try, Bind: func(args []arrow.DataType, _ []arrow.Array) (Kernel, error) {
 		return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
 			days, err := kernel.Cast(c.env.Mem, c.args[by].Array(), columnar.Int64, kernel.CastOptions{})
 			if err != nil {
@@ -59,7 +59,7 @@ func moveDate(a, b Matcher, at, by int, sign int64) Overload {
 			}
 			defer days.Release()
 			from, n, mask := numbersOf[int32](c.args[at]), kernel.Values[int64](days), kernel.RowMask(c.args[by])
-			return fallibleRows(c, func(i int) (int32, error) {
+			return rowsOrNull(c, try, func(i int) (int32, error) {
 				d := n[i&mask]
 				v := int64(from.at(i)) + sign*d
 				if int64(int32(v)) != v || d > math.MaxInt32*2 || d < math.MinInt32*2 {
@@ -89,11 +89,11 @@ func moveClock(a, b Matcher, at, by int, sign int64) Overload {
 }
 
 // onIntervals adds the second interval, times sign, to the first.
-func onIntervals(sign int64) Overload {
-	return Overload{Args: []Matcher{interval, interval}, Result: always(columnar.Interval), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+func onIntervals(sign int64, try bool) Overload {
+	return Overload{Args: []Matcher{interval, interval}, Result: always(columnar.Interval), Fallible: !try, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 		return onRows(columnar.Interval, func(c *call) (arrow.Array, error) {
 			a, b := numbersOf[arrow.MonthDayNanoInterval](c.args[0]), numbersOf[arrow.MonthDayNanoInterval](c.args[1])
-			return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) {
+			return rowsOrNull(c, try, func(i int) (arrow.MonthDayNanoInterval, error) {
 				x, y := a.at(i), b.at(i)
 				months, days := int64(x.Months)+sign*int64(y.Months), int64(x.Days)+sign*int64(y.Days)
 				d := sign * y.Nanoseconds
@@ -486,8 +486,8 @@ func scaled(name, doc, example string, micros int64, aliases ...string) *Scalar 
 // dateAddScalar is a date moved by days or an interval, or a time by units.
 func dateAddScalar(name, doc, example string, sign int64, aliases ...string) *Scalar {
 	return &Scalar{Name: name, Aliases: aliases, Doc: doc, Example: example, Overloads: []Overload{
-		moveDate(date, integerType, 0, 1, sign),
-		moveTime(timestamp, interval, 0, 1, sign),
+		moveDate(date, integerType, 0, 1, sign, false),
+		moveTime(timestamp, interval, 0, 1, sign, false),
 		{Args: []Matcher{varchar, bigint, timestamp}, Result: always(columnar.Timestamp), Fallible: true, Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			return byPart(columnar.Timestamp, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
 				n, at := numbersOf[int64](c.args[1]), numbersOf[int64](c.args[2])
@@ -629,38 +629,54 @@ func makeDateScalar() *Scalar {
 	}}}
 }
 
+// civil is the day of a DATE, counted from 1970.
 func civil(y, m, d int64) (int64, error) {
-	if y < -9999 || y > 250_000 || m < 1 || m > 12 || d < 1 || d > int64(columnar.DaysInMonth(y, int(m))) {
-		return 0, fmt.Errorf("there is no date with year %d, month %d, day %d", y, m, d)
+	const furthest = 6_000_000 // a year that is none of a DATE
+	if y > -furthest && y < furthest && m >= 1 && m <= 12 && d >= 1 && d <= int64(columnar.DaysInMonth(y, int(m))) {
+		if day := columnar.DaysFromCivil(y, int(m), int(d)); day == int64(int32(day)) {
+			return day, nil
+		}
 	}
-	return columnar.DaysFromCivil(y, int(m), int(d)), nil
+	return 0, fmt.Errorf("there is no date with year %d, month %d, day %d", y, m, d)
 }
 
+// makeTimestampScalar is make_timestamp(year, month, day, hour, minute, second [, zone]). A
+// second 60 without a fraction begins the next minute, as in Spark.
 func makeTimestampScalar() *Scalar {
-	return &Scalar{Name: "make_timestamp", Aliases: []string{"make_timestamp_ltz"}, Doc: "The instant at which a clock in the session time zone shows a year, month, day, hour, minute and second.", Example: "make_timestamp(2024, 2, 29, 12, 30, 1.5) = 2024-02-29 12:30:01.500000", Overloads: []Overload{{
-		Args: []Matcher{bigint, bigint, bigint, bigint, bigint, double}, Result: always(columnar.Timestamp), Fallible: true,
-		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
-			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
-				var n [5]numbers[int64]
-				for k := range n {
-					n[k] = numbersOf[int64](c.args[k])
+	run := func(c *call) (arrow.Array, error) {
+		var n [5]numbers[int64]
+		for k := range n {
+			n[k] = numbersOf[int64](c.args[k])
+		}
+		second := numbersOf[float64](c.args[5])
+		zones := newZones(c)
+		return fallibleRows(c, func(i int) (int64, error) {
+			days, err := civil(n[0].at(i), n[1].at(i), n[2].at(i))
+			if err != nil {
+				return 0, err
+			}
+			h, m, s := n[3].at(i), n[4].at(i), second.at(i)
+			if h < 0 || h > 23 || m < 0 || m > 59 || !(s >= 0 && s < 60 || s == 60) {
+				return 0, fmt.Errorf("there is no time of day %d:%02d:%v", h, m, s)
+			}
+			loc := c.env.Location
+			if len(c.args) > 6 {
+				if loc, err = zones(6, i); err != nil {
+					return 0, err
 				}
-				second := numbersOf[float64](c.args[5])
-				return fallibleRows(c, func(i int) (int64, error) {
-					days, err := civil(n[0].at(i), n[1].at(i), n[2].at(i))
-					if err != nil {
-						return 0, err
-					}
-					h, m, s := n[3].at(i), n[4].at(i), second.at(i)
-					if h < 0 || h > 23 || m < 0 || m > 59 || !(s >= 0 && s < 60) {
-						return 0, fmt.Errorf("there is no time of day %d:%02d:%v", h, m, s)
-					}
-					wall := days*columnar.MicrosPerDay + h*columnar.MicrosPerHour + m*columnar.MicrosPerMinute + int64(math.Round(s*1e6))
-					return columnar.FromLocal(wall, c.env.Location), nil
-				})
-			}), nil
-		},
-	}}}
+			}
+			us := h*columnar.MicrosPerHour + m*columnar.MicrosPerMinute + int64(math.Round(s*1e6))
+			at, ok := columnar.Instant(days, us, loc)
+			if !ok {
+				return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("year %d overflows TIMESTAMP", n[0].at(i))}
+			}
+			return at, nil
+		})
+	}
+	fields := []Matcher{bigint, bigint, bigint, bigint, bigint, double}
+	f := defineFallible("make_timestamp", "The instant at which a clock in a time zone, that of the session unless one is named, shows a year, month, day, hour, minute and second.", "make_timestamp(2024, 2, 29, 12, 30, 1.5) = 2024-02-29 12:30:01.500000",
+		fields, columnar.Timestamp, run, "make_timestamp_ltz").alsoFor(append(fields[:6:6], varchar), columnar.Timestamp, run)
+	return textChecked(f, 6, columnar.LoadZone)
 }
 
 func fromUTCScalar(name, doc, example string, from bool) *Scalar {
@@ -668,13 +684,13 @@ func fromUTCScalar(name, doc, example string, from bool) *Scalar {
 		Args: []Matcher{timestamp, varchar}, Result: always(columnar.Timestamp), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			if name, ok := constantText(constants, 1); ok {
-				if _, err := loadZone(name); err != nil {
+				if _, err := columnar.LoadZone(name); err != nil {
 					return nil, err
 				}
 			}
 			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
 				at, zones := numbersOf[int64](c.args[0]), kernel.TextsOf(c.args[1])
-				cache := newCompiled(func(name, _ string) (*time.Location, error) { return loadZone(name) })
+				cache := newCompiled(func(name, _ string) (*time.Location, error) { return columnar.LoadZone(name) })
 				return fallibleRows(c, func(i int) (int64, error) {
 					loc, err := cache.get(zones.At(i), "")
 					if err != nil {
@@ -690,21 +706,11 @@ func fromUTCScalar(name, doc, example string, from bool) *Scalar {
 	}}}
 }
 
-// loadZone finds a time zone by name or offset.
-func loadZone(name string) (*time.Location, error) {
-	if us, ok := columnar.ParseTimestamp("1970-01-01 00:00 "+name, nil); ok && name != "" && (name[0] == '+' || name[0] == '-') {
-		return time.FixedZone(name, int(-us/columnar.MicrosPerSecond)), nil
-	}
-	loc, err := time.LoadLocation(name)
-	if err != nil || name == "Local" || name == "" {
-		return nil, fmt.Errorf("time zone %q is unknown; name one like Europe/Berlin, UTC or +02:00", name)
-	}
-	return loc, nil
-}
-
-// makeIntervalScalar is make_interval and to_days and the like in one.
+// makeIntervalScalar is make_interval and to_days and the like in one: make_interval('day', 3), and
+// Spark's make_interval(years, months, weeks, days, hours, minutes, seconds), of which any may be
+// left out from the end.
 func makeIntervalScalar() *Scalar {
-	return &Scalar{Name: "make_interval", Doc: "So many units of time as an INTERVAL.", Example: "make_interval('hour', 36) = 36:00:00", Overloads: []Overload{{
+	f := &Scalar{Name: "make_interval", Doc: "So many units of time as an INTERVAL; or so many years, months, weeks, days, hours, minutes and seconds, of which the last may be left out.", Example: "make_interval('hour', 36) = 36:00:00", Overloads: []Overload{{
 		Args: []Matcher{varchar, bigint}, Result: always(columnar.Interval), Fallible: true,
 		Bind: func(_ []arrow.DataType, constants []arrow.Array) (Kernel, error) {
 			return byPart(columnar.Interval, true, constants, func(c *call, unit kernel.Part) (arrow.Array, error) {
@@ -714,4 +720,46 @@ func makeIntervalScalar() *Scalar {
 			})
 		},
 	}}}
+	parts := []Matcher{bigint, bigint, bigint, bigint, bigint, bigint, double}
+	for n := range len(parts) + 1 {
+		f.alsoFor(parts[:n], columnar.Interval, intervalOfParts)
+	}
+	return f
 }
+
+func intervalOfParts(c *call) (arrow.Array, error) {
+	var n [6]numbers[int64]
+	var seconds numbers[float64]
+	for k, a := range c.args {
+		if k < len(n) {
+			n[k] = numbersOf[int64](a)
+		} else {
+			seconds = numbersOf[float64](a)
+		}
+	}
+	return fallibleRows(c, func(i int) (arrow.MonthDayNanoInterval, error) {
+		at := func(k int, times int64) *big.Int {
+			if k >= len(c.args) {
+				return new(big.Int)
+			}
+			return new(big.Int).Mul(big.NewInt(n[k].at(i)), big.NewInt(times))
+		}
+		months, days := new(big.Int).Add(at(0, 12), at(1, 1)), new(big.Int).Add(at(2, 7), at(3, 1))
+		micros := new(big.Int).Add(at(4, columnar.MicrosPerHour), at(5, columnar.MicrosPerMinute))
+		if len(c.args) > len(n) {
+			us := math.RoundToEven(seconds.at(i) * 1e6)
+			if !(math.Abs(us) < 1<<63) {
+				return arrow.MonthDayNanoInterval{}, errIntervalParts
+			}
+			micros.Add(micros, big.NewInt(int64(us)))
+		}
+		nanos := micros.Mul(micros, big.NewInt(1000))
+		out := arrow.MonthDayNanoInterval{Months: int32(months.Int64()), Days: int32(days.Int64()), Nanoseconds: nanos.Int64()}
+		if !months.IsInt64() || !days.IsInt64() || !nanos.IsInt64() || int64(out.Months) != months.Int64() || int64(out.Days) != days.Int64() {
+			return out, errIntervalParts
+		}
+		return out, nil
+	})
+}
+
+var errIntervalParts = &kernel.ValueError{Kind: kernel.ErrOverflow, Text: "so much time overflows INTERVAL"}

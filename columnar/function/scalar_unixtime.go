@@ -61,7 +61,7 @@ func unixTimeByPattern() []Overload {
 				return nil, err
 			}
 			return onRows(columnar.Int64, func(c *call) (arrow.Array, error) {
-				return parseRows(c, source(c), func(us int64) int64 { return columnar.FloorDiv(us, columnar.MicrosPerSecond) }, columnar.Timestamp)
+				return parseRows(c, source(c), parsedTime.unix, columnar.Timestamp)
 			}), nil
 		}},
 	}

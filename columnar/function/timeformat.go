@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -208,9 +209,7 @@ func appendPadded(dst []byte, v int64, width int) []byte {
 
 // format appends an instant as the wall clock of loc shows it.
 func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
-	wall := columnar.ToLocal(us, loc)
-	days := columnar.FloorDiv(wall, columnar.MicrosPerDay)
-	rest := columnar.FloorMod(wall, columnar.MicrosPerDay)
+	days, rest := columnar.LocalDay(us, loc)
 	year, month, day := columnar.CivilFromDays(days)
 	hour := rest / columnar.MicrosPerHour
 	weekday := time.Weekday(columnar.FloorMod(days+4, 7))
@@ -219,7 +218,7 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		case 0:
 			dst = append(dst, it.text...)
 		case 'Y':
-			dst = appendPadded(dst, year, it.width)
+			dst = columnar.AppendYear(dst, year, it.width)
 		case 'y':
 			dst = appendPadded(dst, columnar.FloorMod(year, 100), 2)
 		case 'm':
@@ -240,7 +239,9 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 			dst = appendPadded(dst, columnar.FloorMod(days+3, 7)+1, 1)
 		case 'w':
 			dst = appendPadded(dst, int64(weekday), 1)
-		case 'U', 'W', 'V', 'G':
+		case 'G':
+			dst = columnar.AppendYear(dst, weekField('G', days, year), it.width)
+		case 'U', 'W', 'V':
 			dst = appendPadded(dst, weekField(it.kind, days, year), it.width)
 		case 'q':
 			dst = appendPadded(dst, int64(month-1)/3+1, it.width)
@@ -257,7 +258,7 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		case 'f':
 			dst = appendFraction(dst, rest%columnar.MicrosPerSecond, it.width)
 		case 'z':
-			dst = appendOffset(dst, (wall-us)/columnar.MicrosPerMinute)
+			dst = appendOffset(dst, (days*columnar.MicrosPerDay+rest-us)/columnar.MicrosPerMinute)
 		case 'Z':
 			name := "UTC"
 			if !columnar.IsUTC(loc) {
@@ -345,34 +346,72 @@ func compileParsed(source, extra string) (*timePattern, error) {
 	return p, err
 }
 
-// parse reads the whole of s as the wall clock of loc, or of the zone it names.
-func (p *timePattern) parse(s string, loc *time.Location) (int64, bool) {
+// parse reads the whole of s.
+func (p *timePattern) parse(s string) (parsedTime, bool) {
 	t := parsedTime{year: 1970, month: 1, day: 1}
 	for k, it := range p.items {
 		var ok bool
-		glued := k+1 < len(p.items) && p.items[k+1].kind != 0
-		if s, ok = t.field(it, s, glued); !ok {
-			return 0, false
+		if it.kind == 'Y' {
+			t.year, s, ok = takeYear(s, it.width, digitsAfter(p.items[k+1:]))
+		} else {
+			s, ok = t.field(it, s)
+		}
+		if !ok {
+			return t, false
 		}
 	}
-	if strings.TrimSpace(s) != "" {
-		return 0, false
-	}
-	return t.instant(loc)
+	return t, strings.TrimSpace(s) == ""
 }
 
-// field takes a field off the front of s. Glued fields (yyyyMMdd) have just their
-// width.
-func (t *parsedTime) field(it patternItem, s string, glued bool) (rest string, ok bool) {
+// digitsAfter is how many digits the fields hold that follow a year without anything between,
+// as in yyyyMMdd; -1 if none does.
+func digitsAfter(items []patternItem) int {
+	digits := 0
+	for _, it := range items {
+		switch it.kind {
+		case 'y', 'm', 'd', 'H', 'I', 'M', 'S':
+			digits += 2
+		case 'j':
+			digits += 3
+		case 'f', 'u', 'w', 'q':
+			digits += it.width
+		case 0:
+			return cmp.Or(digits, -1)
+		default:
+			return digits
+		}
+	}
+	return cmp.Or(digits, -1)
+}
+
+// takeYear takes a year off the front of s, as columnar.AppendYear writes it, or without the
+// plus. In front of other digits (after is not negative) it has just its width, unless a
+// sign says that it has all digits but those.
+func takeYear(s string, width, after int) (year int64, rest string, ok bool) {
+	signed := s != "" && (s[0] == '+' || s[0] == '-')
+	digits := s
+	if signed {
+		digits = s[1:]
+	}
+	most := 7
+	if after >= 0 {
+		most = max(width, 4)
+		if signed {
+			most = min(7, len(digits)-len(strings.TrimLeft(digits, "0123456789"))-after)
+		}
+	}
+	year, rest, ok = takeNumber(digits, most)
+	if signed && s[0] == '-' {
+		year = -year
+	}
+	return year, rest, ok
+}
+
+// field takes a field other than the year off the front of s.
+func (t *parsedTime) field(it patternItem, s string) (rest string, ok bool) {
 	switch it.kind {
 	case 0:
 		return strings.CutPrefix(s, it.text)
-	case 'Y':
-		most := 6
-		if glued {
-			most = max(it.width, 4)
-		}
-		t.year, s, ok = takeNumber(s, most)
 	case 'y':
 		t.year, s, ok = takeNumber(s, 2)
 		t.year += 2000
@@ -467,36 +506,62 @@ func (t *parsedTime) takeZone(s string) (rest string, ok bool) {
 		t.hasOffset, t.offset = true, -us
 		return s[n:], ok
 	}
-	loc, err := loadZone(word)
+	loc, err := columnar.LoadZone(word)
 	t.zone = loc
 	return s[n:], err == nil
 }
 
-func (t *parsedTime) instant(loc *time.Location) (int64, bool) {
+// clock is the day, counted from 1970, and the microseconds since its midnight that a text shows.
+func (t parsedTime) clock() (day, us int64, ok bool) {
 	if t.twelve {
 		t.hour %= 12
 		if t.pm {
 			t.hour += 12
 		}
 	}
-	days, err := civil(t.year, t.month, t.day)
+	day, err := civil(t.year, t.month, t.day)
 	if err != nil || t.hour > 23 || t.minute > 59 || t.second > 59 {
-		return 0, false
+		return 0, 0, false
 	}
 	if t.dayOfYear > 0 {
-		days = columnar.DaysFromCivil(t.year, 1, 1) + t.dayOfYear - 1
+		day = columnar.DaysFromCivil(t.year, 1, 1) + t.dayOfYear - 1
 		if t.dayOfYear > 366 || t.dayOfYear == 366 && !columnar.IsLeap(t.year) {
-			return 0, false
+			return 0, 0, false
 		}
 	}
-	wall := days*columnar.MicrosPerDay + t.hour*columnar.MicrosPerHour + t.minute*columnar.MicrosPerMinute + t.second*columnar.MicrosPerSecond + t.fraction
+	return day, t.hour*columnar.MicrosPerHour + t.minute*columnar.MicrosPerMinute + t.second*columnar.MicrosPerSecond + t.fraction, true
+}
+
+// instant is the time that a text shows on the wall clock of loc, or of the zone it names.
+func (t parsedTime) instant(loc *time.Location) (int64, bool) {
+	day, us, ok := t.clock()
 	switch {
+	case !ok:
+		return 0, false
 	case t.hasOffset:
-		return wall - t.offset, true
+		return columnar.Instant(day, us-t.offset, nil)
 	case t.zone != nil:
-		return columnar.FromLocal(wall, t.zone), true
+		loc = t.zone
 	}
-	return columnar.FromLocal(wall, loc), true
+	return columnar.Instant(day, us, loc)
+}
+
+// date is the day of instant on the wall clock of loc. Without a zone in the text it may be
+// further away than a TIMESTAMP.
+func (t parsedTime) date(loc *time.Location) (int32, bool) {
+	if t.hasOffset || t.zone != nil {
+		at, ok := t.instant(loc)
+		day, _ := columnar.LocalDay(at, loc)
+		return int32(day), ok
+	}
+	day, _, ok := t.clock()
+	return int32(day), ok && day == int64(int32(day))
+}
+
+// unix is instant in whole seconds.
+func (t parsedTime) unix(loc *time.Location) (int64, bool) {
+	at, ok := t.instant(loc)
+	return columnar.FloorDiv(at, columnar.MicrosPerSecond), ok
 }
 
 // patternOf gives the pattern of each row, compiling a literal one once.
@@ -549,13 +614,14 @@ func parseOverload() Overload {
 				return nil, err
 			}
 			return onRows(columnar.Timestamp, func(c *call) (arrow.Array, error) {
-				return parseRows(c, source(c), func(us int64) int64 { return us }, columnar.Timestamp)
+				return parseRows(c, source(c), parsedTime.instant, columnar.Timestamp)
 			}), nil
 		},
 	}
 }
 
-func parseRows[T any](c *call, of func(i int) (*timePattern, error), convert func(us int64) T, to arrow.DataType) (arrow.Array, error) {
+// parseRows reads each text by its pattern, and takes from it what value says.
+func parseRows[T any](c *call, of func(i int) (*timePattern, error), value func(t parsedTime, loc *time.Location) (T, bool), to arrow.DataType) (arrow.Array, error) {
 	in := kernel.TextsOf(c.args[0])
 	return fallibleRows(c, func(i int) (T, error) {
 		var zero T
@@ -563,11 +629,15 @@ func parseRows[T any](c *call, of func(i int) (*timePattern, error), convert fun
 		if err != nil {
 			return zero, err
 		}
-		us, ok := p.parse(string(in.At(i)), c.env.Location)
+		t, ok := p.parse(string(in.At(i)))
+		var v T
+		if ok {
+			v, ok = value(t, c.env.Location)
+		}
 		if !ok {
 			return zero, &kernel.ValueError{Kind: kernel.ErrCast, Text: fmt.Sprintf("%q is no %s of the form %q", in.At(i), columnar.TypeName(to), p.source)}
 		}
-		return convert(us), nil
+		return v, nil
 	})
 }
 
@@ -586,9 +656,7 @@ func toDateScalar() *Scalar {
 				return nil, err
 			}
 			return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
-				return parseRows(c, source(c), func(us int64) int32 {
-					return int32(columnar.FloorDiv(columnar.ToLocal(us, c.env.Location), columnar.MicrosPerDay))
-				}, columnar.Date)
+				return parseRows(c, source(c), parsedTime.date, columnar.Date)
 			}), nil
 		}},
 	}}

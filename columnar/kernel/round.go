@@ -27,6 +27,7 @@ const (
 // for negative digits, as type out: that of a for integers and floats (ceil and floor
 // of floats included), a decimal for decimals. Overflow is an error.
 func Round(mem memory.Allocator, a arrow.Array, way Rounding, digits int64, out arrow.DataType, m Mode) (arrow.Array, error) {
+	digits = max(min(digits, 1000), -1000) // no number has as many
 	n := a.Len()
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
 	g := arithArgs{mem: mem, rows: n, m: m, out: out, valid: valid, nulls: nulls}

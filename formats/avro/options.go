@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/formats/codec"
 	"github.com/tidemill/tidemill/logical/connector"
 )
@@ -62,7 +63,7 @@ func ParseOptions(options map[string]string) (Options, error) {
 	err := connector.Decode(options,
 		codec.ModeKey(&o.Mode),
 		connector.FuncKey("time_zone", "the name of a time zone", func(text string) (err error) {
-			o.TimeZone, err = time.LoadLocation(text)
+			o.TimeZone, err = columnar.LoadZone(text)
 			return err
 		}),
 		connector.FuncKey("compression", "a compression", func(text string) error {

@@ -122,3 +122,11 @@ type Writer interface {
 	// Close writes what is buffered and the end of the file.
 	Close() error
 }
+
+// Bufferer is implemented by Writers that buffer much.
+type Bufferer interface {
+	// Buffered is about how many bytes are buffered.
+	Buffered() int64
+	// Flush writes them.
+	Flush() error
+}

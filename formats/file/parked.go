@@ -14,6 +14,14 @@ import (
 // maxParked is about how much memory the rows of one batch take that wait for a file.
 const maxParked = 64 << 20
 
+// parksWithin is how much of a memory limit the rows of one batch take that wait.
+func parksWithin(limit int64) int64 {
+	if limit > 0 {
+		return min(maxParked, max(limit/8, 1<<20))
+	}
+	return maxParked
+}
+
 // parked are the rows of folders beyond those whose files are open: were they written as
 // they come, each folder would have a file for every few of its rows.
 type parked struct {

@@ -97,7 +97,7 @@ func (r *recordedOutput) location() (*time.Location, error) {
 	if r.Written.Zone == "" {
 		return time.UTC, nil
 	}
-	loc, err := time.LoadLocation(r.Written.Zone)
+	loc, err := columnar.LoadZone(r.Written.Zone)
 	if err != nil {
 		err = fmt.Errorf("it was written with time_zone = '%s': %w", r.Written.Zone, err)
 	}

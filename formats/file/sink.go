@@ -38,7 +38,8 @@ type Sink struct {
 	last    int64   // newest visible batch, -1: none
 	lost    bool    // complete mode: the table is gone
 	least   int     // leastCompacted, or less in tests
-	parks   int64   // maxParked, or less in tests
+	parks   int64   // maxParked, or less
+	buffers int64   // bytes that the open files may buffer; 0 is any number
 }
 
 var (
@@ -86,7 +87,7 @@ func newSink(formats Formats, env connector.Env) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted, parks: maxParked}, nil
+	return &Sink{fs: env.FS, dir: o.Path, options: o, format: format, kept: kept, formats: formats, env: env, last: -1, least: leastCompacted, parks: parksWithin(env.MemoryLimit), buffers: buffersWithin(env.MemoryLimit)}, nil
 }
 
 // PinnedOptions are those options of an output that a checkpoint keeps, as they are meant

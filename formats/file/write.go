@@ -53,6 +53,7 @@ type batchWriter struct {
 	next     map[string]int // number of the next file, by side
 	open     map[string]*fileWriter
 	parked   parked
+	buffered int64 // by the open files
 	done     []*fileWriter
 	clock    int // counts uses, for finding the file unused for longest
 	syncs    errgroup.Group
@@ -68,6 +69,7 @@ type fileWriter struct {
 	codec  codec.Writer
 	size   int64
 	used   int
+	buffer int64 // bytes that codec buffers
 	closed bool
 }
 
@@ -192,6 +194,9 @@ func (w *batchWriter) append(side, folder string, plain arrow.RecordBatch) error
 	if err := f.codec.Write(plain); err != nil {
 		return err
 	}
+	if err := w.flushSome(f); err != nil {
+		return err
+	}
 	f.out.Rows += plain.NumRows()
 	if target := w.s.options.TargetFileSize; target > 0 && !(w.complete && side == "") && f.codec.Size() >= target {
 		return w.close(side+"/"+folder, f)
@@ -271,6 +276,7 @@ func (w *batchWriter) closeOldest() error {
 // close ends a file; its sync goes on beside what is written next.
 func (w *batchWriter) close(key string, f *fileWriter) error {
 	delete(w.open, key)
+	w.setBuffer(f, 0)
 	if err := w.end(f); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (f *parquetFormat) plan(m *fileMeta, schema *arrow.Schema, req connector.Sc
 	if err != nil {
 		return nil, err
 	}
-	p.zone, p.codes, p.mem, p.stats, p.rows = f.options.TimeZone, true, req.Mem, req.Stats, req.BatchRows
+	p.zone, p.codes, p.mem, p.stats, p.rows, p.bytes = f.options.TimeZone, true, req.Mem, req.Stats, req.BatchRows, req.BatchBytes
 	if p.rows <= 0 {
 		p.rows = columnar.DefaultBatchRows
 	}

@@ -24,7 +24,8 @@ type scanPlan struct {
 	columns []*columnPlan
 	schema  *arrow.Schema // of the Readers: columns, then hidden ones
 	hidden  []string
-	rows    int // of a batch
+	rows    int   // of a batch
+	bytes   int64 // of a batch; 0 is batchBytes
 	zone    *time.Location
 	codes   bool        // give dictionary codes out
 	pages   *pagePruner // nil: all rows are read
@@ -82,6 +83,8 @@ type groupReader struct {
 	current int // row group being read
 	columns []*columnReader
 	row     int64       // next row of it
+	average int64       // bytes of a row of it, by the footer
+	width   int64       // bytes of a row, of the batch before
 	part    rowRange    // of the only group, as in unit
 	ranges  []rowRange  // of it, left to read
 	path    arrow.Array // dictionary of the hidden file column
@@ -111,12 +114,13 @@ func (r *groupReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err := r.skipTo(r.ranges[0].from); err != nil {
 		return nil, r.fail(err)
 	}
-	n := int(min(r.ranges[0].to-r.row, int64(r.plan.rows)))
+	n := int(min(r.ranges[0].to-r.row, r.fitting()))
 	b, err := r.readBatch(n)
 	if err != nil {
 		return nil, r.fail(err)
 	}
 	r.row += int64(n)
+	r.measure(b)
 	if r.row == r.plan.meta.footer.RowGroups[r.current].NumRows {
 		if err := r.endGroup(); err != nil {
 			b.Release()
@@ -164,8 +168,10 @@ func (r *groupReader) nextGroup() error {
 	if partly && len(r.ranges) > 1 {
 		window = smallWindow
 	}
+	r.average = 0
 	open := func(leaf *node) *chunkPages {
 		pages := newChunkPages(r.file, r.plan.meta, r.current, leaf, window)
+		r.average += pages.meta.TotalUncompressedSize / group.NumRows
 		pages.least = r.plan.rows
 		if partly {
 			pages.places = r.plan.meta.pageLocations(r.file, r.current, leaf)
@@ -184,6 +190,28 @@ func (r *groupReader) nextGroup() error {
 		r.columns = append(r.columns, cr)
 	}
 	return nil
+}
+
+// batchBytes is about how many bytes a batch has, if nobody says less.
+const batchBytes = 16 << 20
+
+// fitting is how many rows make a batch: fewer where they are wide.
+func (r *groupReader) fitting() int64 {
+	most := r.plan.bytes
+	if most <= 0 {
+		most = batchBytes
+	}
+	return min(max(most/(max(r.average, r.width)+1), 1), int64(r.plan.rows))
+}
+
+// measure notes how wide the rows of a batch are. A dictionary is there once, however many
+// rows a batch has.
+func (r *groupReader) measure(b arrow.RecordBatch) {
+	total := int64(0)
+	for _, c := range b.Columns() {
+		total += columnar.DataBytes(c.Data())
+	}
+	r.width = total / max(b.NumRows(), 1)
 }
 
 // Bytes read ahead of a column chunk: large reads for few columns, less for many.

@@ -402,7 +402,7 @@ func TestOrderOnRequest(t *testing.T) {
 	t.Parallel()
 	mem := columnar.NewPool()
 	schema := TableSchema{Name: "groups", Key: []arrow.Field{columnar.Field("k", columnar.Int64)}}
-	tab, err := newTable(schema, Options{Mem: mem, Shards: 1})
+	tab, err := newTable(schema, Options{Mem: mem, Shards: 1}, new(account))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestCompactMultiRow(t *testing.T) {
 		Key:    []arrow.Field{columnar.Field("k", columnar.Int64)},
 		Values: []arrow.Field{columnar.Field("t", columnar.Timestamp), columnar.Field("text", columnar.String)},
 	}
-	tab, err := newTable(schema, Options{Mem: mem, Shards: 1})
+	tab, err := newTable(schema, Options{Mem: mem, Shards: 1}, new(account))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,14 +483,14 @@ func TestCompactMultiRow(t *testing.T) {
 		}
 		releaseAll(a)
 	}
-	arena := len(s.values.arena)
+	arena := s.values.arena.room
 	for range 3 {
 		if err := tab.committed(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(s.values.arena) > 4*s.n*50 {
-		t.Errorf("an arena of %d bytes for %d rows (%d before)", len(s.values.arena), s.n, arena)
+	if s.values.arena.room > 4*s.n*50 {
+		t.Errorf("an arena of %d bytes for %d rows (%d before)", s.values.arena.room, s.n, arena)
 	}
 	if s.top > 2*segmentRows {
 		t.Errorf("%d slots for %d rows", s.top, s.n)

@@ -20,7 +20,7 @@
 // pointer, so that ten million rows cost a garbage collection milliseconds:
 //
 //	rows.go    key and value columns packed into words, in segments of 65,536 rows;
-//	           text beyond twelve bytes in an arena that is copied when half is dead;
+//	           text beyond twelve bytes in an arena of chunks that is copied when half is dead;
 //	           a derived column (the end of a window whose start is there) has no words
 //	index.go   hash index {tag, slot}, 8 bytes, in 64 parts that grow at different times
 //	order.go   google/btree of {prefix int64, head slot}; rows of one prefix are a ring

@@ -276,7 +276,7 @@ func (s *Shard) load(b arrow.RecordBatch, states []int) error {
 	for i, row := range rows {
 		s.seq.row(row)[0] = numbers.Value(i)
 	}
-	return s.reserve()
+	return s.Reserve()
 }
 
 // loadPast appends the rows whose keys are not there yet; past says that some may be. What
@@ -296,7 +296,7 @@ func (s *Shard) loadPast(b arrow.RecordBatch, states []int, past, gone bool) err
 	}
 	if gone {
 		s.loading.gone = append(s.loading.gone, rows...)
-		return s.reserve()
+		return s.Reserve()
 	}
 	columns := b.Columns()
 	if len(fresh) < n {
@@ -310,7 +310,7 @@ func (s *Shard) loadPast(b arrow.RecordBatch, states []int, past, gone bool) err
 	if err := s.loadValues(columns, rows, states); err != nil {
 		return err
 	}
-	return s.reserve()
+	return s.Reserve()
 }
 
 // unknown packs keys and returns the positions of those that no row has. They are all
@@ -373,7 +373,7 @@ func (s *Shard) finishLoad() (last int64, err error) {
 			return last, err
 		}
 	}
-	return last, s.reserve()
+	return last, s.Reserve()
 }
 
 // probeRow finds the first row with the key of a stored row.

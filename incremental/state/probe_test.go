@@ -31,7 +31,7 @@ func TestProbe(t *testing.T) {
 	}
 	for _, multi := range []bool{true, false} {
 		schema := TableSchema{Name: "rows", Key: []arrow.Field{columnar.Field("k", columnar.Int64)}, MultiRow: multi}
-		table, err := newTable(schema, Options{Mem: mem, Shards: 1})
+		table, err := newTable(schema, Options{Mem: mem, Shards: 1}, new(account))
 		if err != nil {
 			t.Fatal(err)
 		}

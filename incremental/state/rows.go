@@ -106,8 +106,7 @@ type rowStore struct {
 	texts     []int
 	words     segments[uint64]
 	nulls     segments[uint64] // no segments until something is null
-	arena     []byte
-	dead      int
+	arena     arena
 }
 
 const shortText = 12
@@ -178,7 +177,7 @@ func (s *rowStore) layOut() {
 	s.nulls.width = s.nullWords
 }
 
-func (s *rowStore) bytes() int64 { return s.words.bytes(8) + s.nulls.bytes(8) + int64(cap(s.arena)) }
+func (s *rowStore) bytes() int64 { return s.words.bytes(8) + s.nulls.bytes(8) + int64(s.arena.room) }
 
 // grow makes room for rows slots.
 func (s *rowStore) grow(rows int) {
@@ -533,7 +532,7 @@ func (s *rowStore) hashRow(row uint32) uint64 {
 	return hashWords(words, s.rowNulls(row))
 }
 
-func (s *rowStore) arenaText(_ int, at uint64, n int) []byte { return s.arena[at : at+uint64(n)] }
+func (s *rowStore) arenaText(_ int, at uint64, n int) []byte { return s.arena.text(at, n) }
 
 // equal compares a stored row with row i of p.
 func (s *rowStore) equal(row uint32, p *packed, i int) bool {
@@ -581,7 +580,7 @@ func (s *rowStore) equalLong(words, other []uint64, p *packed) bool {
 		texts = texts[1:]
 		k++
 		if n > shortText {
-			if !bytes.Equal(s.arena[words[k]:words[k]+n], p.data[c][other[k]:other[k]+n]) {
+			if !bytes.Equal(s.arena.text(words[k], int(n)), p.data[c][other[k]:other[k]+n]) {
 				return false
 			}
 		} else if words[k] != other[k] {
@@ -609,7 +608,7 @@ func (s *rowStore) equalRows(a, b uint32) bool {
 			if x[k] != y[k] {
 				return false
 			}
-		} else if !bytes.Equal(s.arena[x[k]:x[k]+n], s.arena[y[k]:y[k]+n]) {
+		} else if !bytes.Equal(s.arena.text(x[k], int(n)), s.arena.text(y[k], int(n))) {
 			return false
 		}
 	}
@@ -636,12 +635,7 @@ func (s *rowStore) keepText(words []uint64, c int, p *packed) {
 		return
 	}
 	from := words[at+1]
-	words[at+1] = uint64(len(s.arena))
-	if uint64(cap(s.arena)-len(s.arena)) < n {
-		// append adds a quarter at a time, which copies a large arena too often.
-		s.arena = slices.Grow(s.arena, max(int(n), len(s.arena)/2))
-	}
-	s.arena = append(s.arena, p.data[c][from:from+n]...)
+	words[at+1] = s.arena.keep(p.data[c][from : from+n])
 }
 
 func (s *rowStore) putNulls(row uint32, p *packed, i, rows int) {
@@ -704,7 +698,7 @@ func (s *rowStore) putColumn(row uint32, p *packed, i, column, rows int) {
 
 func (s *rowStore) dropText(words []uint64, c *rowColumn) {
 	if n := int(uint32(words[c.word])); n > shortText {
-		s.dead += n
+		s.arena.dead += n
 	}
 }
 
@@ -729,24 +723,20 @@ func (s *rowStore) move(from, to uint32) {
 
 // tidy copies the arena once half of it is dead. live ranges over the rows there are.
 func (s *rowStore) tidy(live func(yield func(row uint32) bool)) {
-	if s.dead < 1<<20 || s.dead < len(s.arena)/2 {
+	if !s.arena.isStale() {
 		return
 	}
-	arena := make([]byte, 0, len(s.arena)-s.dead+s.dead/4)
+	old := s.arena
+	s.arena = arena{}
 	for row := range live {
 		words := s.words.row(row)
 		for _, c := range s.texts {
 			at := s.columns[c].word
-			n := uint64(uint32(words[at]))
-			if n <= shortText {
-				continue
+			if n := int(uint32(words[at])); n > shortText {
+				words[at+1] = s.arena.keep(old.text(words[at+1], n))
 			}
-			from := words[at+1]
-			words[at+1] = uint64(len(arena))
-			arena = append(arena, s.arena[from:from+n]...)
 		}
 	}
-	s.arena, s.dead = arena, 0
 }
 
 func (s *rowStore) isNull(row uint32, column int) bool {

@@ -27,7 +27,7 @@ const (
 // probeRows is how many keys are looked up at a time: their scratch stays in cache.
 const probeRows = 256
 
-// evictRows is how many rows Evict hands out at a time.
+// evictRows is how many rows Evict and All hand out at a time: fewer where rows are wide.
 const evictRows = columnar.DefaultBatchRows
 
 // Shard is the part of a Table whose keys fall to it by hash. It works on batches of
@@ -64,6 +64,7 @@ type Shard struct {
 	unordered bool
 	loading   *indexLoad // while the table is loaded
 	gone      []tombstones
+	goneBytes int64 // of them
 	evict     eviction
 
 	pk, pv  packed
@@ -71,9 +72,8 @@ type Shard struct {
 	enc     keyenc.Keys
 	miss    []uint32
 	created []uint32
-	budget  *columnar.Budget
-	who     string
-	held    int64
+	account *account // of the operator
+	held    int64    // of it, by this shard
 }
 
 // tombstones are the keys (and numbers) of deleted rows that files know.
@@ -81,6 +81,17 @@ type tombstones struct {
 	keys []arrow.Array
 	seq  arrow.Array // multi-row
 	n    int
+}
+
+func (t tombstones) bytes() int64 {
+	n := int64(0)
+	for _, k := range t.keys {
+		n += columnar.DataBytes(k.Data())
+	}
+	if t.seq != nil {
+		n += columnar.DataBytes(t.seq.Data())
+	}
+	return n
 }
 
 // eviction is what Evict did since the last Commit.
@@ -92,8 +103,8 @@ type eviction struct {
 	err    error
 }
 
-func newShard(schema *TableSchema, opts Options, number, shards int) (*Shard, error) {
-	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), unordered: schema.Order.By == ByKey, budget: opts.Budget, who: "state table " + schema.Name}
+func newShard(schema *TableSchema, opts Options, acct *account, number, shards int) (*Shard, error) {
+	s := &Shard{schema: schema, mem: opts.Mem, order: newOrder(), seqStep: int64(shards), nextSeq: int64(number), unordered: schema.Order.By == ByKey, account: acct}
 	var err error
 	if s.keys, err = newRowStore(schema.Key, true, schema.Derived...); err != nil {
 		return nil, err
@@ -129,7 +140,7 @@ func (s *Shard) release() {
 	}
 	s.accs = nil
 	s.dropTombstones()
-	s.budget.Return(s.held)
+	_ = s.account.add(-s.held) // giving back is never refused
 	s.held = 0
 }
 
@@ -140,7 +151,7 @@ func (s *Shard) dropTombstones() {
 			t.seq.Release()
 		}
 	}
-	s.gone = nil
+	s.gone, s.goneBytes = nil, 0
 }
 
 // Len is the number of rows.
@@ -160,15 +171,15 @@ func (s *Shard) Bytes() int64 {
 // them says so with Touch; new rows are neutral.
 func (s *Shard) Accumulators() []function.Accumulator { return s.accs }
 
-// reserve tells the budget what is held.
-func (s *Shard) reserve() error {
-	n := s.Bytes()
-	if n > s.held {
-		if err := s.budget.Reserve(s.who, n-s.held); err != nil {
-			return err
-		}
-	} else {
-		s.budget.Return(s.held - n)
+// Reserve tells the budget what is held, for those who made accumulators hold more: all else
+// that makes the shard grow does so itself.
+func (s *Shard) Reserve() error {
+	n := s.Bytes() + s.goneBytes
+	if n == s.held {
+		return nil
+	}
+	if err := s.account.add(n - s.held); err != nil {
+		return err
 	}
 	s.held = n
 	return nil
@@ -370,7 +381,7 @@ func (s *Shard) Intern(keys []arrow.Array, rows []uint32) (created []uint32, err
 	if err := s.begin(rows); err != nil {
 		return nil, err
 	}
-	return s.created, s.reserve()
+	return s.created, s.Reserve()
 }
 
 // internSome is lookUpSome that makes rows for new keys, and adds the positions of those
@@ -505,7 +516,7 @@ func (s *Shard) Append(keys, values []arrow.Array, rows []uint32) error {
 	if err := s.insertOrdered(rows); err != nil {
 		return err
 	}
-	return s.reserve()
+	return s.Reserve()
 }
 
 // join adds a row of a multi-row table to the rows of its key.
@@ -586,10 +597,10 @@ func (s *Shard) Set(rows []uint32, column int, values arrow.Array) error {
 	}
 	s.Touch(rows)
 	if !moves {
-		return s.reserve()
+		return s.Reserve()
 	}
 	s.pending = append(s.pending, rows...)
-	return s.reserve()
+	return s.Reserve()
 }
 
 // Reorder gives rows of a ByValueColumn table another place in the order, by writing
@@ -684,6 +695,7 @@ func (s *Shard) bury(rows []uint32) error {
 		t.seq = s.sequence(rows)
 	}
 	s.gone = append(s.gone, t)
+	s.goneBytes += t.bytes()
 	return nil
 }
 
@@ -789,13 +801,14 @@ func (s *Shard) Evict(bound int64) iter.Seq[[]uint32] {
 		}
 		bound := min(bound, neverEvicted-1)
 		var rows []uint32
+		some := s.handful()
 		for more := true; more; {
 			rows = rows[:0]
 			for more && len(rows) < evictRows {
 				rows, more = s.order.takeMin(bound, rows)
 			}
 			for part := rows; len(part) > 0; {
-				k := min(len(part), evictRows)
+				k := min(len(part), some)
 				if !yield(part[:k:k]) {
 					return
 				}
@@ -834,9 +847,9 @@ func (s *Shard) tidy() {
 // changed but not deleted meanwhile.
 func (s *Shard) All() iter.Seq[[]uint32] {
 	return func(yield func([]uint32) bool) {
-		rows := make([]uint32, 0, evictRows)
+		rows := make([]uint32, 0, s.handful())
 		for row := range s.rowsLive {
-			if rows = append(rows, row); len(rows) == evictRows {
+			if rows = append(rows, row); len(rows) == cap(rows) {
 				if !yield(rows) {
 					return
 				}

@@ -26,8 +26,9 @@ type Store struct {
 
 func newStore(p *Provider, spec Spec) (*Store, error) {
 	s := &Store{provider: p, operator: spec.Operator}
+	acct := &account{budget: p.opts.Budget, operator: spec.Operator}
 	for _, schema := range spec.Tables {
-		t, err := newTable(schema, p.opts)
+		t, err := newTable(schema, p.opts, acct)
 		if err != nil {
 			s.release()
 			return nil, err

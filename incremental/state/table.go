@@ -22,7 +22,7 @@ type Table struct {
 	states []int // state columns of each accumulator
 }
 
-func newTable(schema TableSchema, opts Options) (_ *Table, err error) {
+func newTable(schema TableSchema, opts Options, acct *account) (_ *Table, err error) {
 	if err := schema.check(); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func newTable(schema TableSchema, opts Options) (_ *Table, err error) {
 		t.layout.fields = append(t.layout.fields, columnar.Field(f.Name, f.Type))
 	}
 	for i := range opts.Shards {
-		s, err := newShard(&t.schema, opts, i, opts.Shards)
+		s, err := newShard(&t.schema, opts, acct, i, opts.Shards)
 		if err != nil {
 			t.release()
 			return nil, err
@@ -114,31 +114,33 @@ func (t *Table) Bytes() int64 {
 // commit writes the change file from version from to version to; nil if nothing
 // changed.
 func (t *Table) commit(ctx context.Context, files Files, operator string, from, to int64) (*checkpoint.StateFile, error) {
-	c := changes{schema: t.layout.schema(checkpoint.Change), mem: t.opts.Mem}
+	c := changes{schema: t.layout.schema(checkpoint.Change), mem: t.opts.Mem, shards: t.shards, keys: t.layout.keys, multi: t.layout.multi}
 	defer c.release()
 	bound, err := t.bound()
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range t.shards {
-		if err := s.collectChanges(&c, t.states); err != nil {
+	for i, s := range t.shards {
+		if err := s.collectChanges(&c, i); err != nil {
 			return nil, err
 		}
 	}
 	if c.rows == 0 && bound == nil {
 		return nil, nil
 	}
-	refs, err := c.sorted(&t.layout, &t.schema)
+	refs, err := c.sorted(t)
 	if err != nil {
 		return nil, err
 	}
 	f := checkpoint.StateFile{Table: t.schema.Name, Kind: checkpoint.Change, From: from, To: to, EvictionBound: bound}
 	f, err = writeFile(files, operator, &t.layout, f, func(write func(arrow.RecordBatch) error) error {
-		for at := 0; at < len(refs); at += columnar.DefaultBatchRows {
+		for size := t.handful(); len(refs) > 0; {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			b, err := c.gather(refs[at:min(at+columnar.DefaultBatchRows, len(refs))])
+			some := refs[:min(size, len(refs))]
+			refs = refs[len(some):]
+			b, err := c.gather(some)
 			if err != nil {
 				return err
 			}
@@ -198,9 +200,9 @@ func (s *Shard) hasKnownBelow(bound int64) bool {
 	return lost
 }
 
-// collectChanges adds the shard's touched and deleted rows. What Ordered accumulators
+// collectChanges adds the touched and deleted rows of shard number. What Ordered accumulators
 // hold is older than all rows to come from here on.
-func (s *Shard) collectChanges(c *changes, states []int) error {
+func (s *Shard) collectChanges(c *changes, number int) error {
 	if !s.unordered {
 		if err := s.flush(); err != nil {
 			return err
@@ -214,29 +216,24 @@ func (s *Shard) collectChanges(c *changes, states []int) error {
 	}
 	for from := 0; from < len(touched); from += segmentRows {
 		rows := touched[from:min(from+segmentRows, len(touched))]
-		columns, err := s.fileColumns(rows)
+		sorted, err := s.keys.gather(s.mem, rows, nil)
 		if err != nil {
 			return err
 		}
-		c.takeAdd(columns, len(rows), false)
+		if s.schema.MultiRow {
+			sorted = append(sorted, s.sequence(rows))
+		}
+		c.takeAdd(changedRows{shard: number, rows: rows, sorted: sorted, n: len(rows)})
 	}
 	for _, t := range s.gone {
-		columns := slices.Clone(t.keys)
-		for _, a := range columns {
+		sorted := slices.Clone(t.keys)
+		if s.schema.MultiRow {
+			sorted = append(sorted, t.seq)
+		}
+		for _, a := range sorted {
 			a.Retain()
 		}
-		last := c.schema.NumFields() - 1 // __deleted
-		if s.schema.MultiRow {
-			last--
-		}
-		for i := len(columns); i < last; i++ {
-			columns = append(columns, columnar.Nulls(c.mem, c.schema.Field(i).Type, t.n))
-		}
-		if s.schema.MultiRow {
-			t.seq.Retain()
-			columns = append(columns, t.seq)
-		}
-		c.takeAdd(columns, t.n, true)
+		c.takeAdd(changedRows{shard: number, sorted: sorted, n: t.n})
 	}
 	return nil
 }
@@ -283,7 +280,7 @@ func (t *Table) committed() error {
 			return err
 		}
 		s.tidy()
-		if err := s.reserve(); err != nil {
+		if err := s.Reserve(); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func describeAggregate(a *logical.Aggregate, mode connector.OutputMode) (*Operat
 	if s, ok := sessionOf(a); ok {
 		return describeSession(a, s, mode)
 	}
-	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), mode: mode, partials: &physical.Partials{}}
+	o := &Operator{node: a, name: a.State, kind: "stateStoreSave", text: aggregateText(a), former: formerText(a), mode: mode, partials: &physical.Partials{}}
 	keys := keyFields(a)
 	order := state.Order{By: state.ByKey}
 	if closing, mark, ok := closingKey(a); ok {
@@ -133,6 +133,26 @@ func aggregateText(a *logical.Aggregate) string {
 		aggs = append(aggs, text)
 	}
 	return "keys=[" + strings.Join(keys, ", ") + "] aggs=[" + strings.Join(aggs, ", ") + "]"
+}
+
+// formerText is the text that engines gave an aggregate which did not keep how the first
+// row of a group writes its key (logical.Group), "" where it is the same.
+func formerText(a *logical.Aggregate) string {
+	aggs := a.Aggs
+	for _, k := range slices.Backward(a.Keys) {
+		if !columnar.LosesForm(k.Expr.Type()) {
+			continue
+		}
+		last := len(aggs) - 1
+		if last < 0 || Unqualified(aggs[last].Expr) != "first("+Unqualified(k.Expr)+")" {
+			return ""
+		}
+		aggs = aggs[:last]
+	}
+	if len(aggs) == len(a.Aggs) {
+		return ""
+	}
+	return aggregateText(a.WithAggs(aggs))
 }
 
 // Unqualified prints an expression without table names, so that an alias in the query

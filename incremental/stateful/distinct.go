@@ -1,6 +1,7 @@
 package stateful
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -101,15 +102,39 @@ func planDistinct(pl *physical.Planner, d *logical.Distinct, inst *Instance) (ph
 	if p.program, err = eval.Compile(in.Schema(), keys...); err != nil {
 		return nil, err
 	}
-	if p.input, err = physical.NewExchange(in, keys...); err != nil {
+	if mixesRows(in) {
+		if in, err = inArrivalOrder(in); err != nil {
+			return nil, err
+		}
+	}
+	x, err := physical.NewExchange(in, keys...)
+	if err != nil {
 		return nil, err
 	}
+	x.Ordered = true
+	p.input = x
 	if !pl.WantsOrder() || pl.WantsOrdinal() {
 		return p, nil
 	}
-	// The shards' rows lie between each other's.
-	last := p.schema.NumFields() - 1
-	arrived := &expr.Ref{Index: last, Name: p.schema.Field(last).Name, DataType: columnar.Int64}
+	return inArrivalOrder(p)
+}
+
+// mixesRows says whether the rows of p come from the shards of a de-duplication, which lie
+// between each other's.
+func mixesRows(p physical.Plan) bool {
+	switch p.(type) {
+	case *Dedupe:
+		return true
+	case *physical.Number, *physical.Sort:
+		return false
+	}
+	return slices.ContainsFunc(p.Children(), mixesRows)
+}
+
+// inArrivalOrder sorts rows by their ordinal, the last column.
+func inArrivalOrder(p physical.Plan) (physical.Plan, error) {
+	last := p.Schema().NumFields() - 1
+	arrived := &expr.Ref{Index: last, Name: p.Schema().Field(last).Name, DataType: columnar.Int64}
 	return physical.NewSort(p, []logical.SortKey{{Expr: arrived}})
 }
 
@@ -144,32 +169,22 @@ func (p *Dedupe) Open(ctx context.Context, ec *physical.ExecContext, _ int) ([]c
 	}
 	readers := make([]columnar.Reader, len(shards))
 	for i, in := range inputs {
-		readers[i] = &dedupeReader{plan: p, input: in, shard: shards[i], env: ec.Env(), first: map[uint32]int{}}
+		readers[i] = &dedupeReader{plan: p, input: in, shard: shards[i], env: ec.Env()}
 	}
 	return readers, nil
 }
 
-// dedupeReader is one shard's part of a de-duplication.
+// dedupeReader is one shard's part of a de-duplication. Its rows come in the order of arrival,
+// so that the first it meets of a key is the one to give, and nothing need be kept of them.
 type dedupeReader struct {
-	plan  *Dedupe
-	input columnar.Reader
-	shard *state.Shard
-	env   *eval.Env
-
-	// Keys new in this batch: their state row and the row that came first so far.
-	first    map[uint32]int // state row → position in found
-	found    []arrival
-	batches  []arrow.RecordBatch // that found refers to
+	plan     *Dedupe
+	input    columnar.Reader
+	shard    *state.Shard
+	env      *eval.Env
+	rows     []uint32
 	done     bool
-	given    int
+	last     int64 // the ordinal of the last row met
 	position int64
-}
-
-// arrival is a row and its place in the order of arrival.
-type arrival struct {
-	ordinal int64
-	ref     kernel.Ref
-	row     uint32 // of the state
 }
 
 func (r *dedupeReader) Schema() *arrow.Schema { return r.plan.schema }
@@ -178,61 +193,33 @@ func (r *dedupeReader) Schema() *arrow.Schema { return r.plan.schema }
 func (r *dedupeReader) Position() int64 { return r.position }
 
 func (r *dedupeReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	if !r.done {
-		if err := r.read(ctx); err != nil {
+	for !r.done {
+		b, err := r.input.Next(ctx)
+		if err == io.EOF {
+			r.done = true
+			return nil, cmp.Or(r.evict(), io.EOF)
+		}
+		if err != nil {
 			return nil, err
 		}
-		r.done = true
+		start := time.Now()
+		fresh, err := r.add(b)
+		b.Release()
+		r.plan.inst.updateNanos.Add(int64(time.Since(start)))
+		if fresh != nil || err != nil {
+			return fresh, err
+		}
 	}
-	if r.given == len(r.found) {
-		return nil, io.EOF
-	}
-	to := min(r.given+columnar.DefaultBatchRows, len(r.found))
-	refs := make([]kernel.Ref, 0, to-r.given)
-	for _, a := range r.found[r.given:to] {
-		refs = append(refs, a.ref)
-	}
-	r.position = r.found[r.given].ordinal
-	r.given = to
-	return kernel.GatherBatch(r.env.Mem, r.plan.schema, r.batches, refs)
+	return nil, io.EOF
 }
 
 func (r *dedupeReader) Close() error {
-	for _, b := range r.batches {
-		b.Release()
-	}
-	r.batches, r.found, r.done, r.given = nil, nil, true, 0
+	r.done = true
 	return r.input.Close()
 }
 
-// read finds the first row of each new key, notes when keys expire, and evicts.
-func (r *dedupeReader) read(ctx context.Context) error {
-	for {
-		b, err := r.input.Next(ctx)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		start := time.Now()
-		err = r.add(b)
-		b.Release()
-		r.plan.inst.updateNanos.Add(int64(time.Since(start)))
-		if err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(r.found, func(a, b arrival) int {
-		if a.ordinal < b.ordinal {
-			return -1
-		}
-		return 1
-	})
-	r.plan.inst.updated.Add(int64(len(r.found)))
-	if err := r.expire(); err != nil {
-		return err
-	}
+// evict forgets the keys that the watermark has passed.
+func (r *dedupeReader) evict() error {
 	bound, ok := r.plan.inst.evictBound()
 	if !ok {
 		return nil
@@ -245,45 +232,66 @@ func (r *dedupeReader) read(ctx context.Context) error {
 	return nil
 }
 
-// add looks at the rows of one batch.
-func (r *dedupeReader) add(b arrow.RecordBatch) error {
+// add gives the rows of one batch whose keys are new, nil if there are none, and notes when
+// these expire.
+func (r *dedupeReader) add(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	b, err := r.inOrder(b)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
 	keys, err := r.program(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer releaseAll(keys)
 	n := int(b.NumRows())
-	rows := make([]uint32, n)
-	created, err := r.shard.Intern(keys, rows)
+	r.rows = slices.Grow(r.rows[:0], n)[:n]
+	created, err := r.shard.Intern(keys, r.rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	isNew := columnar.NewBitmap(n)
-	for _, i := range created {
-		isNew.Set(int(i))
+	r.plan.inst.duplicates.Add(int64(n - len(created)))
+	r.plan.inst.updated.Add(int64(len(created)))
+	if len(created) == 0 {
+		return nil, nil
 	}
-	ordinals := b.Column(int(b.NumCols()) - 1).(*array.Int64).Int64Values()
-	used := false
-	for i, row := range rows {
-		a := arrival{ordinals[i], kernel.MakeRef(len(r.batches), i), row}
-		at, known := r.first[row]
-		switch {
-		case isNew.Get(i):
-			r.first[row] = len(r.found)
-			r.found = append(r.found, a)
-			used = true
-			continue
-		case known && a.ordinal < r.found[at].ordinal:
-			r.found[at] = a
-			used = true
-		}
-		r.plan.inst.duplicates.Add(1)
+	positions := make([]int32, len(created))
+	for k, i := range created {
+		positions[k] = int32(i)
 	}
-	if used {
+	// Not Filter: a part of b would hold all of it.
+	fresh, err := kernel.TakeBatch(r.env.Mem, b, positions)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.expire(fresh, positions); err != nil {
+		fresh.Release()
+		return nil, err
+	}
+	r.position = ordinalsOf(fresh)[0]
+	return fresh, nil
+}
+
+// inOrder is b, retained, or its rows in the order of arrival: those that a window makes of a
+// batch may lie between each other.
+func (r *dedupeReader) inOrder(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	ordinals := ordinalsOf(b)
+	first := slices.Min(ordinals)
+	if first < r.last {
+		return nil, fmt.Errorf("bug: row %d of the de-duplication %s came after row %d", first, r.plan.inst.op.name, r.last)
+	}
+	r.last = slices.Max(ordinals)
+	if slices.IsSorted(ordinals) {
 		b.Retain()
-		r.batches = append(r.batches, b)
+		return b, nil
 	}
-	return nil
+	rows := make([]int32, len(ordinals))
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	slices.SortStableFunc(rows, func(x, y int32) int { return cmp.Compare(ordinals[x], ordinals[y]) })
+	return kernel.TakeBatch(r.env.Mem, b, rows)
 }
 
 // program computes the keys, plain.
@@ -300,22 +308,22 @@ func (r *dedupeReader) program(b arrow.RecordBatch) ([]arrow.Array, error) {
 	return keys, nil
 }
 
-// expire notes when the new keys are forgotten: the time of their first row plus the
-// delay. A row without time is never forgotten.
-func (r *dedupeReader) expire() error {
-	if r.plan.time < 0 || len(r.found) == 0 {
+// expire notes when new keys are forgotten, which are at positions of the batch: the time of
+// their row plus the delay. A row without time is never forgotten.
+func (r *dedupeReader) expire(fresh arrow.RecordBatch, positions []int32) error {
+	if r.plan.time < 0 {
 		return nil
 	}
-	rows := make([]uint32, len(r.found))
+	rows := make([]uint32, len(positions))
 	b := array.NewTimestampBuilder(r.env.Mem, columnar.Timestamp.(*arrow.TimestampType))
 	defer b.Release()
-	for i, a := range r.found {
-		rows[i] = a.row
-		t := r.batches[a.ref.Batch()].Column(r.plan.time).(*array.Timestamp)
-		if t.IsNull(a.ref.Row()) {
+	t := fresh.Column(r.plan.time).(*array.Timestamp)
+	for i, at := range positions {
+		rows[i] = r.rows[at]
+		if t.IsNull(i) {
 			b.AppendNull()
 		} else {
-			b.Append(t.Value(a.ref.Row()) + arrow.Timestamp(r.plan.delay))
+			b.Append(t.Value(i) + arrow.Timestamp(r.plan.delay))
 		}
 	}
 	times := b.NewArray()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -19,8 +18,7 @@ import (
 // workers have mixed up. It reads its input to the end first.
 type inOrder struct {
 	input   columnar.Reader
-	mem     memory.Allocator
-	budget  *columnar.Budget
+	ec      *physical.ExecContext
 	read    bool
 	batches []arrow.RecordBatch // plain
 	refs    []kernel.Ref        // the order of their rows; nil: as they stand
@@ -48,8 +46,8 @@ func (r *inOrder) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if r.at == len(r.refs) {
 		return nil, io.EOF
 	}
-	to := min(r.at+columnar.DefaultBatchRows, len(r.refs))
-	b, err := kernel.GatherBatch(r.mem, r.batches[0].Schema(), r.batches, r.refs[r.at:to])
+	to := min(r.at+r.ec.PartRows(r.held, len(r.refs)), len(r.refs))
+	b, err := kernel.GatherBatch(r.ec.Mem, r.batches[0].Schema(), r.batches, r.refs[r.at:to])
 	r.at = to
 	return b, err
 }
@@ -58,7 +56,7 @@ func (r *inOrder) Close() error {
 	for _, b := range r.batches {
 		b.Release()
 	}
-	r.budget.Return(r.held)
+	r.ec.Budget.Return(r.held)
 	r.batches, r.refs, r.held, r.at, r.read = nil, nil, 0, 0, true
 	return r.input.Close()
 }
@@ -73,11 +71,11 @@ func (r *inOrder) readAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		plain := columnar.Plain(r.mem, b)
+		plain := columnar.Plain(r.ec.Mem, b)
 		b.Release()
 		r.batches = append(r.batches, plain)
 		n := physical.BatchBytes(plain)
-		if err := r.budget.Reserve("join", n); err != nil {
+		if err := r.ec.Budget.Reserve("join", n); err != nil {
 			return err
 		}
 		r.held += n

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/kernel"
@@ -48,17 +47,17 @@ func (p *joinOrder) Open(ctx context.Context, ec *physical.ExecContext, _ int) (
 	if err != nil {
 		return nil, err
 	}
-	return []columnar.Reader{&orderReader{input: in, schema: p.schema, mem: ec.Mem, budget: ec.Budget}}, nil
+	return []columnar.Reader{&orderReader{input: in, schema: p.schema, ec: ec}}, nil
 }
 
 type orderReader struct {
 	input   columnar.Reader
 	schema  *arrow.Schema
-	mem     memory.Allocator
-	budget  *columnar.Budget
+	ec      *physical.ExecContext
 	read    bool
 	batches []arrow.RecordBatch
 	refs    []kernel.Ref
+	size    int // rows given at a time
 	held    int64
 }
 
@@ -74,10 +73,10 @@ func (r *orderReader) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if len(r.refs) == 0 {
 		return nil, io.EOF
 	}
-	n := min(columnar.DefaultBatchRows, len(r.refs))
+	n := min(r.size, len(r.refs))
 	refs := r.refs[:n]
 	r.refs = r.refs[n:]
-	b, err := kernel.GatherBatch(r.mem, r.batches[0].Schema(), r.batches, refs)
+	b, err := kernel.GatherBatch(r.ec.Mem, r.batches[0].Schema(), r.batches, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +88,7 @@ func (r *orderReader) Close() error {
 	for _, b := range r.batches {
 		b.Release()
 	}
-	r.budget.Return(r.held)
+	r.ec.Budget.Return(r.held)
 	r.batches, r.refs, r.held, r.read = nil, nil, 0, true
 	return r.input.Close()
 }
@@ -103,6 +102,8 @@ type joined struct {
 func (r *orderReader) readAll(ctx context.Context) error {
 	var keys []keyenc.Keys
 	var rows []joined
+	sorting := int64(0)
+	defer func() { r.ec.Budget.Return(sorting) }()
 	codec, err := r.codec()
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (r *orderReader) readAll(ctx context.Context) error {
 		at := len(r.batches)
 		r.batches = append(r.batches, b)
 		n := physical.BatchBytes(b)
-		if err := r.budget.Reserve("join", n); err != nil {
+		if err := r.ec.Budget.Reserve("join", n); err != nil {
 			return err
 		}
 		r.held += n
@@ -124,6 +125,10 @@ func (r *orderReader) readAll(ctx context.Context) error {
 			return err
 		}
 		keys = append(keys, k)
+		if err := r.ec.Budget.Reserve("join", int64(cap(k.Data))); err != nil {
+			return err
+		}
+		sorting += int64(cap(k.Data))
 		phases := b.Column(r.schema.NumFields()).(*array.Int64).Int64Values()
 		for i, number := range ordinalsOf(b) {
 			rows = append(rows, joined{phases[i], number, kernel.MakeRef(at, i)})
@@ -139,6 +144,7 @@ func (r *orderReader) readAll(ctx context.Context) error {
 	for i, row := range rows {
 		r.refs[i] = row.ref
 	}
+	r.size = r.ec.PartRows(r.held, len(rows))
 	return nil
 }
 

@@ -203,7 +203,7 @@ func (p *SymmetricHashJoin) Open(ctx context.Context, ec *physical.ExecContext, 
 	}
 	readers := make([]columnar.Reader, shards)
 	for k := range readers {
-		r := &joinReader{plan: p, env: ec.Env(), size: columnar.DefaultBatchRows}
+		r := &joinReader{plan: p, env: ec.Env(), size: columnar.DefaultBatchRows, most: ec.PartBytes()}
 		if ec.BatchRows > 0 {
 			r.size = ec.BatchRows
 		}
@@ -211,7 +211,7 @@ func (p *SymmetricHashJoin) Open(ctx context.Context, ec *physical.ExecContext, 
 		for i := range r.sides {
 			in := inputs[i][k]
 			if shards > 1 {
-				in = &inOrder{input: in, mem: ec.Mem, budget: ec.Budget}
+				in = &inOrder{input: in, ec: ec}
 			}
 			r.sides[i] = joinRun{joinInput: &p.sides[i], input: in, shard: p.inst.store.Table(p.sides[i].table).Shards()[k]}
 		}

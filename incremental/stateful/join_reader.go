@@ -15,6 +15,7 @@ import (
 	"github.com/tidemill/tidemill/columnar/kernel"
 	"github.com/tidemill/tidemill/incremental/state"
 	"github.com/tidemill/tidemill/logical"
+	"github.com/tidemill/tidemill/physical"
 	"github.com/tidemill/tidemill/physical/eval"
 )
 
@@ -31,7 +32,8 @@ type joinReader struct {
 	plan  *SymmetricHashJoin
 	env   *eval.Env
 	sides [2]joinRun
-	size  int // pairs looked at at a time
+	size  int   // pairs looked at at a time
+	most  int64 // bytes of a batch made of them
 
 	phase int
 	ready []arrow.RecordBatch // to be given next
@@ -40,8 +42,11 @@ type joinReader struct {
 	kept  []arrow.Array // what the state keeps of them: the columns of the table but matched
 	hit   *columnar.Bitmap
 	probe state.Probe
-	own   []int32  // pairs: a row of batch
-	rows  []uint32 // and one of the other side's state
+	own   []int32            // pairs: a row of batch
+	rows  []uint32           // and one of the other side's state
+	from  int                // those before were looked at
+	to    int                // the end of them
+	width physical.RowWidths // of batch
 	keep  []int32
 
 	next func() (arrow.RecordBatch, error, bool)
@@ -184,6 +189,7 @@ func (r *joinReader) begin(b arrow.RecordBatch) error {
 		r.hit = columnar.NewBitmap(n)
 	}
 	r.hit.Reset(n)
+	r.width = physical.WidthsOf(r.batch.Columns())
 	return nil
 }
 
@@ -250,13 +256,17 @@ func (r *joinReader) dropRows(gone *columnar.Bitmap) {
 
 // join looks at some pairs; after the last one the rows are stored.
 func (r *joinReader) join() error {
-	n := r.probe.Next(r.own, r.rows)
-	if n == 0 {
+	if r.from == r.to {
+		r.from, r.to = 0, r.probe.Next(r.own, r.rows)
+	}
+	if r.to == 0 {
 		err := r.store()
 		r.drop()
 		return err
 	}
-	own, rows, err := r.candidates(r.own[:n], r.rows[:n])
+	to := r.from + r.fitting()
+	own, rows, err := r.candidates(r.own[r.from:to], r.rows[r.from:to])
+	r.from = to
 	if err != nil {
 		return err
 	}
@@ -276,6 +286,18 @@ func (r *joinReader) join() error {
 		return r.giveStored(r.other(), fresh, rightSide, nil)
 	}
 	return nil
+}
+
+// fitting is how many of the next pairs make a batch that is not too wide: one at least.
+func (r *joinReader) fitting() int {
+	n := r.to - r.from
+	stored, widest := r.other().shard.Widths()
+	if (r.width.Most()+widest)*int64(n) <= r.most {
+		return n
+	}
+	return physical.RowsWithin(n, r.most, func(i int) int64 {
+		return r.width.At(r.own[r.from+i]) + stored(r.rows[r.from+i])
+	})
 }
 
 // candidates leaves out pairs whose left row a semi join has given already.

@@ -26,10 +26,11 @@ type Watermarks struct {
 
 // Operator is a stateful node of a query. It is immutable, but for the memory it keeps.
 type Operator struct {
-	node logical.Node
-	name string
-	kind string // Spark's operatorName
-	text string // what the state means, for people; the fingerprint is taken of it
+	node   logical.Node
+	name   string
+	kind   string // Spark's operatorName
+	text   string // what the state means, for people; the fingerprint is taken of it
+	former string // the text that earlier engines gave it; "" is this one
 	// reads is what the state is made of.
 	reads *checkpoint.Reads
 	mode  connector.OutputMode
@@ -49,6 +50,9 @@ func Describe(n logical.Node, mode connector.OutputMode, form int) (*Operator, e
 	o, err := describe(n, mode, form)
 	if err == nil {
 		o.text += windowsBelow(n)
+		if o.former != "" {
+			o.former += windowsBelow(n)
+		}
 		o.reads = readsOf(n, form)
 	}
 	return o, err
@@ -137,7 +141,7 @@ func (o *Operator) Evicts() bool { return o.evicted || groupTime(o.node) == logi
 // Checkpoint describes the operator for plan.json.
 func (o *Operator) Checkpoint() (checkpoint.Operator, error) {
 	c := checkpoint.Operator{
-		Name: o.name, Kind: o.kind, Text: o.text, Fingerprint: checkpoint.HashBytes([]byte(o.kind + " " + o.text)),
+		Name: o.name, Kind: o.kind, Text: o.text, Former: o.former, Fingerprint: checkpoint.HashBytes([]byte(o.kind + " " + o.text)),
 		Reads: o.reads, Variables: groupVariables(o.node),
 	}
 	for _, t := range o.spec.Tables {

@@ -230,7 +230,7 @@ func (r *saveReader) mergeStates(b arrow.RecordBatch) error {
 		}
 		states = states[n:]
 	}
-	return nil
+	return r.shard.Reserve()
 }
 
 // mergeRows aggregates rows, where some aggregate is over distinct values.
@@ -263,7 +263,7 @@ func (r *saveReader) mergeRows(b arrow.RecordBatch) error {
 			return err
 		}
 	}
-	return nil
+	return r.shard.Reserve()
 }
 
 // unseen notes values of aggregate i by group and returns the positions of new pairs.
@@ -331,12 +331,10 @@ func (r *saveReader) output() iter.Seq[[]uint32] {
 		return r.evicted()
 	}
 	return func(yield func([]uint32) bool) {
-		for touched := r.shard.Touched(); len(touched) > 0; {
-			n := min(len(touched), columnar.DefaultBatchRows)
-			if !yield(touched[:n]) {
+		for rows := range r.shard.Touching() {
+			if !yield(rows) {
 				return
 			}
-			touched = touched[n:]
 		}
 		for range r.evicted() { // silently
 		}
@@ -370,7 +368,7 @@ func (r *saveReader) result(rows []uint32) (_ arrow.RecordBatch, err error) {
 		}
 	}
 	for i, acc := range r.shard.Accumulators() {
-		a, err := acc.Result(rows)
+		a, err := physical.ResultOf(r.env.Budget, acc, rows)
 		if err != nil {
 			return nil, eval.Failed(r.shared.plan.spec.Aggs[i].Expr, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -73,8 +72,13 @@ const (
 
 // describeSession keeps all live sessions of a key: several rows a key, ordered by
 // their end.
+const sessionText = "session "
+
 func describeSession(a *logical.Aggregate, s sessionKeys, mode connector.OutputMode) (*Operator, error) {
-	o := &Operator{node: a, name: a.State, kind: "sessionWindowStateStoreSaveExec", text: "session " + aggregateText(a), mode: mode}
+	o := &Operator{node: a, name: a.State, kind: "sessionWindowStateStoreSaveExec", text: sessionText + aggregateText(a), mode: mode}
+	if former := formerText(a); former != "" {
+		o.former = sessionText + former
+	}
 	for _, k := range a.Keys {
 		if !s.isBound(k.Expr) && readsBound(k.Expr, s) {
 			return nil, &logical.UnsupportedError{What: "grouping by " + k.Expr.String() + " on a stream",
@@ -222,14 +226,14 @@ func (p *SessionSave) Open(ctx context.Context, ec *physical.ExecContext, _ int)
 	shards := p.inst.store.Table("sessions").Shards()
 	if p.keys == 0 {
 		in, err := physical.OpenOne(ctx, ec, p.input)
-		return []columnar.Reader{&sessionReader{plan: p, input: in, shard: shards[0], env: ec.Env()}}, err
+		return []columnar.Reader{newSessionReader(p, in, shards[0], ec)}, err
 	}
 	inputs, err := physical.Open(ctx, ec, p.input, len(shards))
 	if err != nil {
 		return nil, err
 	}
 	for i, in := range inputs {
-		inputs[i] = &sessionReader{plan: p, input: in, shard: shards[i], env: ec.Env()}
+		inputs[i] = newSessionReader(p, in, shards[i], ec)
 	}
 	return inputs, nil
 }
@@ -240,6 +244,7 @@ type sessionReader struct {
 	input columnar.Reader
 	shard *state.Shard
 	env   *eval.Env
+	held  sessionInput
 	next  func() ([]uint32, bool)
 	stop  func()
 	done  bool
@@ -271,6 +276,7 @@ func (r *sessionReader) Close() error {
 		r.stop = nil
 	}
 	r.done = true
+	r.held.drop()
 	return r.input.Close()
 }
 
@@ -301,7 +307,7 @@ func (r *sessionReader) result(rows []uint32) (_ arrow.RecordBatch, err error) {
 		return nil, err
 	}
 	for i, acc := range r.shard.Accumulators() {
-		a, err := acc.Result(rows)
+		a, err := physical.ResultOf(r.env.Budget, acc, rows)
 		if err != nil {
 			return nil, eval.Failed(r.plan.spec.Aggs[i].Expr, err)
 		}
@@ -319,43 +325,6 @@ type piece struct {
 }
 
 const noRow = ^uint32(0)
-
-// merge reads the input and joins its pieces with the stored sessions of their keys.
-func (r *sessionReader) merge(ctx context.Context) error {
-	batches, err := columnar.Drain(ctx, r.input)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, b := range batches {
-			b.Release()
-		}
-	}()
-	if len(batches) == 0 {
-		return nil
-	}
-	start := time.Now()
-	defer func() { r.plan.inst.updateNanos.Add(int64(time.Since(start))) }()
-	schema := batches[0].Schema()
-	lengths := make([]int, len(batches))
-	for i, b := range batches {
-		plain := columnar.Plain(r.env.Mem, b)
-		b.Release()
-		batches[i], lengths[i] = plain, int(plain.NumRows())
-		schema = plain.Schema()
-	}
-	all, err := kernel.GatherBatch(r.env.Mem, schema, batches, kernel.AllRefs(lengths...))
-	if err != nil {
-		return err
-	}
-	defer all.Release()
-	pieces, keys, err := r.pieces(all)
-	if err != nil {
-		return err
-	}
-	defer releaseAll(keys)
-	return r.join(all, keys, pieces)
-}
 
 // pieces are the new pieces and the stored sessions of their keys, sorted by key and
 // start. keys has one row a distinct key.
@@ -383,13 +352,14 @@ func (r *sessionReader) pieces(all arrow.RecordBatch) (pieces []piece, keys []ar
 	}
 	starts, _ := instants(all.Column(r.plan.keys))
 	ends, _ := instants(all.Column(r.plan.keys + 1))
-	for i, id := range ids {
-		pieces = append(pieces, piece{id, starts[i], ends[i], noRow, i})
-	}
 	from, rows, err := r.shard.Find(keys, distinct)
 	if err != nil {
 		releaseAll(keys)
 		return nil, nil, err
+	}
+	pieces = make([]piece, 0, n+len(rows))
+	for i, id := range ids {
+		pieces = append(pieces, piece{id, starts[i], ends[i], noRow, i})
 	}
 	bounds, err := r.shard.Get(rows, r.plan.keys, r.plan.keys+1)
 	if err != nil {
@@ -523,11 +493,12 @@ func (j *sessionJoin) finish() error {
 			return err
 		}
 	}
-	r.plan.inst.updated.Add(int64(len(j.changed) + len(made)))
-	if len(j.gone) == 0 {
-		return nil
+	if len(j.gone) > 0 {
+		if err := r.shard.Delete(j.gone); err != nil {
+			return err
+		}
 	}
-	return r.shard.Delete(j.gone)
+	return r.shard.Reserve()
 }
 
 // makeSessions appends the new sessions, neutral.

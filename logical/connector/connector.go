@@ -37,6 +37,9 @@ type ScanRequest struct {
 	// BatchRows is the number of rows a batch should have; 0 is
 	// columnar.DefaultBatchRows.
 	BatchRows int
+	// BatchBytes is about how many bytes a batch should have at most, which makes it shorter
+	// where rows are wide; 0 is the format's own. It is advice.
+	BatchBytes int64
 	// SplitBytes is the size of input one unit should cover; 0 is the format's own.
 	SplitBytes int64
 	// Hidden asks for hidden columns by name, appended after Columns: file name

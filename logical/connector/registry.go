@@ -44,6 +44,9 @@ type Env struct {
 	Committed int64
 	// Mode is the output mode of a sink's query.
 	Mode OutputMode
+	// MemoryLimit is what the query may hold, of which a sink should hold a part; 0 is any
+	// number of bytes.
+	MemoryLimit int64
 
 	FS       vfs.FS
 	Mem      memory.Allocator

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,6 +12,7 @@ import (
 // NewCall resolves a scalar function over typed arguments and casts them as the
 // overload wants.
 func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
+	written := name
 	name, args = byValue(reg, name, args)
 	if compared[name] {
 		args = exactly(args)
@@ -22,7 +24,7 @@ func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
 		}
 		return nil, reg.Unknown(name)
 	}
-	sig, err := f.Resolve(Types(args))
+	sig, err := f.ResolveAs(written, Types(args))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func NewAgg(reg *function.Registry, name string, distinct bool, filter Expr, arg
 	if !ok {
 		return nil, reg.Unknown(name)
 	}
-	sig, err := f.Resolve(Types(args))
+	sig, err := f.ResolveAs(name, Types(args))
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +120,6 @@ func BindRefs(e Expr, position func(ID) int) (Expr, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("bug: column %s is not in the input", c)
 		}
-		return &Ref{Index: i, Name: c.Name, DataType: c.DataType, Null: c.Null}, nil
+		return &Ref{Index: i, Name: cmp.Or(c.Called, c.Name), DataType: c.DataType, Null: c.Null}, nil
 	})
 }

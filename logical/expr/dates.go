@@ -39,7 +39,7 @@ func byValue(reg *function.Registry, name string, args []Expr) (string, []Expr) 
 // movedDate is a date moved by an interval as a DATE, if the interval is of whole days
 // and months whatever the row; otherwise it is the call, a TIMESTAMP.
 func movedDate(c *Call, args []Expr) Expr {
-	if (c.Func.Name != "+" && c.Func.Name != "-") || len(args) != 2 || c.Signature.Result.ID() != arrow.TIMESTAMP {
+	if !movesTime[c.Func.Name] || len(args) != 2 || c.Signature.Result.ID() != arrow.TIMESTAMP {
 		return c
 	}
 	date, interval := args[0], args[1]
@@ -51,6 +51,8 @@ func movedDate(c *Call, args []Expr) Expr {
 	}
 	return c
 }
+
+var movesTime = map[string]bool{"+": true, "-": true, "try_add": true, "try_subtract": true}
 
 // isWholeDays says whether e is an interval without a time of day, whatever the row.
 func isWholeDays(e Expr) bool {

@@ -20,6 +20,9 @@ type Column struct {
 	Name      string
 	DataType  arrow.DataType
 	Null      bool
+	// Called is the name that a query has for it, where that is another: what a plan says of it
+	// stays the same, and what goes wrong with its rows is told with this one.
+	Called string
 }
 
 func (c *Column) Type() arrow.DataType     { return c.DataType }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -45,6 +46,23 @@ func (p Place) Site() uint64 {
 		return 0
 	}
 	return p.Source.Number<<32 + uint64(strings.Count(p.Source.Text[:min(p.Offset, len(p.Source.Text))], "("))
+}
+
+// Written is the text of e for a message, which calls a function by the alias that e has at its
+// place.
+func Written(e Expr) string {
+	text := e.String()
+	c, ok := e.(*Call)
+	if !ok || c.Place.Source == nil || c.Place.Offset > len(c.Place.Source.Text) {
+		return text
+	}
+	written, _, isCall := strings.Cut(c.Place.Source.Text[c.Place.Offset:], "(")
+	rest, named := strings.CutPrefix(text, c.Func.Name+"(")
+	written = strings.ToLower(strings.TrimSpace(written))
+	if !isCall || !named || !slices.Contains(c.Func.Aliases, written) {
+		return text
+	}
+	return written + "(" + rest
 }
 
 // SetPlace gives e, and what was made with it, the place p; what has one keeps it. It is

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -39,9 +38,9 @@ func (l *Literal) String() string {
 		}
 		return "FALSE"
 	case *array.Timestamp:
-		return "TIMESTAMP '" + v.Value(0).ToTime(arrow.Microsecond).UTC().Format("2006-01-02 15:04:05.999999") + "'"
+		return "TIMESTAMP '" + string(columnar.AppendText(nil, v, 0, nil)) + "'"
 	case *array.Date32:
-		return "DATE '" + v.ValueStr(0) + "'"
+		return "DATE '" + string(columnar.AppendText(nil, v, 0, nil)) + "'"
 	case *array.Time64:
 		return "TIME '" + string(columnar.AppendTime(nil, int64(v.Value(0)))) + "'"
 	case *array.MonthDayNanoInterval:

@@ -25,6 +25,9 @@ func (e *env) callExpr(n *ast.Call) (expr.Expr, error) {
 	if several, err := e.severalBest(n, name); several != nil || err != nil {
 		return several, err
 	}
+	if x, err := e.approximate(n, name); x != nil || err != nil {
+		return x, err
+	}
 	if to := castFunctions[name]; to != "" && len(n.Args) == 1 && n.Over == nil {
 		if _, known := e.b.p.Functions.Scalar(name); !known {
 			return e.bind(&ast.Cast{Span: n.Span, X: n.Args[0].Value, Type: &ast.Type{Span: n.Name.Span, Name: to}})
@@ -67,6 +70,8 @@ func (e *env) special(n *ast.Call, name string) (x expr.Expr, ok bool, err error
 		x, err = e.windowTime(n)
 	case "if", "iff":
 		x, err = e.ifCall(n)
+	case "nvl2":
+		x, err = e.nvl2(n)
 	case "nullif":
 		x, err = e.nullIf(n)
 	case "struct", "struct_pack", "row":
@@ -153,7 +158,13 @@ var unitFirst = map[string]int{
 // arguments binds the arguments of a plain call.
 func (e *env) arguments(n *ast.Call, name string) ([]expr.Expr, error) {
 	args := make([]expr.Expr, len(n.Args))
+	f, _ := e.b.p.Functions.Scalar(name)
+	lazy := f != nil && f.Name == "coalesce"
 	for i, a := range n.Args {
+		if lazy && i == 1 {
+			e.branches++
+			defer func() { e.branches-- }()
+		}
 		if a.Name != nil {
 			return nil, e.b.errorf(a, "%s takes its arguments by position, not by name", name)
 		}
@@ -202,6 +213,9 @@ func (e *env) callTexts(n *ast.Call, name string, args []expr.Expr) (expr.Expr, 
 
 // aggregate binds a call of an aggregate function.
 func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
+	if x, err := e.aggregateAround(n, name); x != nil || err != nil {
+		return x, err
+	}
 	switch {
 	case e.within != "":
 		return nil, e.b.hinted(n, "aggregate in a subquery and again around it", "%s cannot stand inside %s: aggregates do not nest", name, e.within)
@@ -223,26 +237,7 @@ func (e *env) aggregate(n *ast.Call, name string) (expr.Expr, error) {
 	if agg.Order, err = e.aggregateOrder(n, name, agg); err != nil {
 		return nil, err
 	}
-	if e.belongsAround(agg) {
-		return nil, e.b.unsupported(n, "an aggregate over columns of the query around this one alone", "by the rules of SQL it is one of that query",
-			"compute it in a subquery in FROM, whose column can be used here")
-	}
 	return agg, nil
-}
-
-// belongsAround says whether an aggregate uses columns, and none of this query: by the
-// standard it aggregates the rows of the query around it that has them.
-func (e *env) belongsAround(agg *expr.Agg) bool {
-	around := false
-	for _, id := range expr.Columns(agg) {
-		if e.rel != nil && e.rel.node.Schema().Has(id) {
-			return false
-		}
-		for o := e.outer; o != nil && !around; o = o.outer {
-			around = o.rel != nil && o.rel.node.Schema().Has(id)
-		}
-	}
-	return around
 }
 
 // aggregateCall binds a call of an aggregate function, its arguments in the scope in.
@@ -317,6 +312,15 @@ func (e *env) ifCall(n *ast.Call) (expr.Expr, error) {
 		c.Else = n.Args[2].Value
 	}
 	return e.caseOf(c, "if")
+}
+
+// nvl2 is nvl2(a, b, c): b where a is not null, else c.
+func (e *env) nvl2(n *ast.Call) (expr.Expr, error) {
+	if len(n.Args) != 3 {
+		return nil, e.b.errorf(n, "nvl2 takes three values")
+	}
+	known := &ast.Is{Span: n.Span, X: n.Args[0].Value, Not: true, Kind: ast.IsNull}
+	return e.caseOf(&ast.Case{Span: n.Span, Whens: []*ast.When{{Span: n.Span, Cond: known, Then: n.Args[1].Value}}, Else: n.Args[2].Value}, "nvl2")
 }
 
 // nullIf is nullif(a, b): null where they are equal.

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -36,6 +37,45 @@ func checkConstants(x expr.Expr) error {
 	}
 	_, err := c.Signature.Overload.Bind(c.Signature.Args, constants)
 	return err
+}
+
+// meantToFail are the functions that are called to be an error.
+var meantToFail = map[string]bool{"raise_error": true, "assert_true": true}
+
+// constantError is why a call of constants by its name cannot be computed: it is an error before
+// there are rows, unless a row may not come to it. An operator, as 1 / 0, is one of the rows.
+func (e *env) constantError(x expr.Expr) error {
+	c, ok := x.(*expr.Call)
+	if !ok || e.branches > 0 || !c.Signature.Overload.Fallible || c.Signature.Overload.Bind == nil || meantToFail[c.Func.Name] || !isWord(c.Func.Name) {
+		return nil
+	}
+	env := &function.Env{Mem: memory.DefaultAllocator, Location: e.b.p.Location}
+	args := make([]expr.Expr, len(c.Args))
+	for i, a := range c.Args {
+		if !isConstant(a) {
+			return nil
+		}
+		var err error
+		if args[i], err = expr.Transform(a, func(x expr.Expr) (expr.Expr, error) { return expr.Fold(env, x), nil }); err != nil {
+			return err
+		}
+	}
+	return expr.FoldError(env, c.WithChildren(args))
+}
+
+func isWord(name string) bool { return name[0] >= 'a' && name[0] <= 'z' }
+
+// isConstant says whether an expression is made of literals alone.
+func isConstant(x expr.Expr) bool {
+	switch x := x.(type) {
+	case *expr.Literal:
+		return true
+	case *expr.Cast:
+		return isConstant(x.Input)
+	case *expr.Call:
+		return !slices.ContainsFunc(x.Args, func(a expr.Expr) bool { return !isConstant(a) })
+	}
+	return false
 }
 
 // constantOf is the value of a literal, also of one that is cast to what its place wants;

@@ -41,6 +41,8 @@ type env struct {
 	subs    *[]*scalar
 	sides   []logical.Node // in ON: the inputs of the join
 	column  *column        // what COLUMNS(…) stands for; nil if it cannot stand here
+	// branches is how many branches around an expression are such that a row may not take them.
+	branches int
 	// hidden are select items whose aliases cannot be seen, for advice.
 	hidden []*ast.SelectItem
 }
@@ -60,6 +62,13 @@ func (e *env) inside(aggregate string) *env {
 		n.aliases = columnFirst
 	}
 	return &n
+}
+
+// bindBranches is bindAll for what only some rows may come to.
+func (e *env) bindBranches(list []ast.Expr) ([]expr.Expr, error) {
+	e.branches++
+	defer func() { e.branches-- }()
+	return e.bindAll(list)
 }
 
 // bindAll binds a list.
@@ -89,6 +98,15 @@ func (e *env) condition(x ast.Expr, where string) (expr.Expr, error) {
 	return nil, e.b.errorf(x, "%s needs a condition, but this is %s", where, columnar.TypeName(c.Type()))
 }
 
+// about puts before an error what it is about, as it is written, unless the error has it.
+func about(n ast.Node, err error) error {
+	text := ast.Print(n)
+	if strings.Contains(err.Error(), text) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", text, err)
+}
+
 // call makes a call of a function or operator, with the place of n on an error.
 func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error) {
 	x, err := expr.NewCall(e.b.p.Functions, name, args...)
@@ -96,7 +114,10 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 		return nil, e.b.wrap(n, err)
 	}
 	if err := checkConstants(x); err != nil {
-		return nil, e.b.wrap(n, fmt.Errorf("%s: %w", x, err))
+		return nil, e.b.wrap(n, about(n, err))
+	}
+	if err := e.constantError(x); err != nil {
+		return nil, e.b.wrap(n, about(n, err))
 	}
 	if doubt := doubtfulPattern(x); doubt != "" {
 		e.b.warn(n, "%s", doubt)
@@ -106,6 +127,9 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 
 // bind gives an expression its type, and what it is made of its place.
 func (e *env) bind(x ast.Expr) (expr.Expr, error) {
+	if v := e.queryKey(x); v != nil {
+		return v, nil
+	}
 	v, err := e.bindUnplaced(x)
 	if err != nil {
 		return nil, err
@@ -219,7 +243,7 @@ func (e *env) name(n *ast.Name) (expr.Expr, error) {
 			return nil, e.b.wrap(n, err)
 		}
 		if c != nil {
-			return e.fields(n, c, c.Column, parts[2:])
+			return e.fields(n, c, c.called(), parts[2:])
 		}
 		x, err := e.fileStruct(parts[0].Text, parts[1].Text)
 		if err != nil {
@@ -285,7 +309,7 @@ func (e *env) oneName(at ast.Node, name string) (x expr.Expr, c *column, err err
 		}
 	}
 	if c != nil {
-		return c.Column, c, nil
+		return c.called(), c, nil
 	}
 	if x, err = e.fileStruct("", name); x != nil || err != nil {
 		return x, nil, e.b.wrap(at, err)
@@ -339,6 +363,16 @@ func (e *env) findColumn(table, name string) (*column, error) {
 		name = table + "." + name
 	}
 	return nil, fmt.Errorf("column %s is ambiguous; it could be %s", name, orList(names))
+}
+
+// called is the column, which knows the name that it is called by here.
+func (c *column) called() *expr.Column {
+	if c.name == c.Column.Name {
+		return c.Column
+	}
+	renamed := *c.Column
+	renamed.Called = c.name
+	return &renamed
 }
 
 // full is the column's name with its table.
@@ -499,7 +533,14 @@ func (e *env) logic(n *ast.Binary) (expr.Expr, error) {
 	}
 	l := &expr.Logic{Op: op}
 	for i := len(terms) - 1; i >= 0; i-- {
+		first := i == len(terms)-1
+		if !first {
+			e.branches++
+		}
 		c, err := e.condition(terms[i], n.Op)
+		if !first {
+			e.branches--
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -718,13 +759,15 @@ func (e *env) caseOf(n *ast.Case, word string) (expr.Expr, error) {
 			return nil, err
 		}
 	}
-	for _, w := range n.Whens {
+	for i, w := range n.Whens {
 		var c expr.Expr
+		e.branches += min(i, 1)
 		if operand != nil {
 			c, err = e.caseEquals(operand, n.Operand, w)
 		} else {
 			c, err = e.condition(w.Cond, word)
 		}
+		e.branches -= min(i, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -734,7 +777,7 @@ func (e *env) caseOf(n *ast.Case, word string) (expr.Expr, error) {
 	if n.Else != nil {
 		syntax = append(syntax, n.Else)
 	}
-	if results, err = e.bindAll(syntax); err != nil {
+	if results, err = e.bindBranches(syntax); err != nil {
 		return nil, err
 	}
 	if results, err = e.meet(results, syntax); err != nil {

@@ -48,6 +48,7 @@ func (sel *selection) groupItem(s ast.Expr) (logical.GroupingSet, error) {
 	if expr.HasAggregate(x) {
 		return nil, sel.b.hinted(s, "aggregate in a subquery and group around it", "GROUP BY cannot hold an aggregate")
 	}
+	sel.keepQueryKey(s, x)
 	if w := e.windowOf(s, x); w != nil {
 		return logical.GroupingSet{sel.addKey(expr.Pass(w.start)), sel.addKey(expr.Pass(w.end))}, nil
 	}
@@ -111,7 +112,7 @@ func (sel *selection) completeWindows() {
 func (sel *selection) groupByAll() {
 	for _, it := range sel.items {
 		switch {
-		case expr.HasAggregate(it.x) || expr.HasOver(it.x):
+		case expr.HasAggregate(it.x) || expr.HasOver(it.x) || sel.usesAggregates(it.x):
 		case it.window != nil:
 			sel.addKey(expr.Pass(it.window.start))
 			sel.addKey(expr.Pass(it.window.end))
@@ -126,7 +127,7 @@ func (sel *selection) groupByAll() {
 
 // isGrouped tells whether the query has groups, be it a single one.
 func (sel *selection) isGrouped(having, qualify expr.Expr, orders []*order) bool {
-	if sel.grouped || having != nil || sel.anyAggregate() || qualify != nil && expr.HasAggregate(qualify) {
+	if sel.grouped || len(sel.aggs) > 0 || having != nil || sel.anyAggregate() || qualify != nil && expr.HasAggregate(qualify) {
 		return true
 	}
 	for _, o := range orders {
@@ -210,12 +211,17 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 		if sel.grouping != nil && n.ID == sel.grouping.Set.ID {
 			return n, nil
 		}
+		for i, k := range sel.keys {
+			if k.ID == n.ID {
+				return sel.groupKeys()[i].Column(), nil
+			}
+		}
 		for _, s := range sel.subs {
 			if s.has(n.ID) {
 				return n, nil
 			}
 		}
-		if sel.isOuter(n.ID) {
+		if sel.isAggregate(n.ID) || sel.isOuter(n.ID) {
 			return n, nil // one value for all groups
 		}
 		return nil, sel.ungrouped(n, syntax)
@@ -243,7 +249,7 @@ func (sel *selection) overGroups(x expr.Expr, syntax ast.Expr) (expr.Expr, error
 // isOuter says whether a column is of a query around this one.
 func (sel *selection) isOuter(id expr.ID) bool {
 	for o := sel.outer; o != nil; o = o.outer {
-		if o.rel != nil && slices.ContainsFunc(o.rel.columns, func(c column) bool { return c.ID == id }) {
+		if o.sel != nil && o.sel.isAggregate(id) || o.rel != nil && slices.ContainsFunc(o.rel.columns, func(c column) bool { return c.ID == id }) {
 			return true
 		}
 	}
@@ -262,7 +268,7 @@ func (sel *selection) aggregateColumn(a *expr.Agg) *expr.Column {
 
 // ungrouped is the error for a column that is neither grouped nor aggregated. It
 // looks for the name in the syntax, to underline that.
-func (sel *selection) ungrouped(c *expr.Column, syntax ast.Expr) error {
+func (sel *selection) ungrouped(c *expr.Column, syntax ast.Node) error {
 	var at ast.Node = syntax
 	e := sel.env("SELECT", noAliases)
 	ast.Walk(syntax, func(n ast.Node) bool {

@@ -94,6 +94,9 @@ func (s *scalar) uses() []expr.ID {
 // around is the plan of the query around a subquery, of which n uses columns: in ON the
 // side of the join that has them all. It is nil where there is none.
 func (e *env) around(n logical.Node) logical.Node {
+	if groups := e.groups(n); groups != nil {
+		return groups
+	}
 	if e.rel != nil && e.rel.node != nil {
 		return e.rel.node
 	}

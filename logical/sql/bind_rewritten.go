@@ -26,8 +26,8 @@ func (e *env) severalBest(n *ast.Call, name string) (expr.Expr, error) {
 	inner := *n
 	var count ast.Expr = &ast.Number{Span: n.Span, Text: "5"}
 	switch args := n.Args; {
-	case name == "approx_top_k" && len(args) <= 2:
-		if inner.Args = args[:min(1, len(args))]; len(args) == 2 {
+	case name == "approx_top_k" && (len(args) == 1 || len(args) == 2):
+		if inner.Args = args[:1]; len(args) == 2 {
 			count = args[1].Value
 		}
 		inner.Name = &ast.Ident{Span: n.Name.Span, Text: f.Name}
@@ -146,5 +146,5 @@ func (e *env) listAggregate(n *ast.Call, name string) (expr.Expr, error) {
 			}
 		}
 	}
-	return nil, e.b.hinted(of, "(SELECT "+aggregate+"(x) FROM unnest(list) AS t(x)) aggregates whatever way", "there is no function list_%s%s", aggregate, columnar.DidYouMean(aggregate, names))
+	return nil, e.b.hinted(of, "(SELECT "+aggregate+"(x) FROM unnest(list) AS t(x)) aggregates whatever way", "there is no aggregate %s%s", aggregate, columnar.DidYouMean(aggregate, names))
 }

@@ -36,6 +36,8 @@ type selection struct {
 	aggSet   expr.Set
 	grouped  bool
 	grouping *logical.Grouping // several grouping sets; nil otherwise
+	// queryKeys are the keys with subqueries in them, by their text.
+	queryKeys map[string]expr.Expr
 }
 
 // item is one column of the select list, stars written out.
@@ -492,12 +494,12 @@ func (sel *selection) having() (expr.Expr, error) {
 	if sel.s.Having == nil {
 		return nil, nil
 	}
-	if sel.s.GroupBy == nil && !sel.anyAggregate() && !hasAggregateCall(sel.b, sel.s.Having) {
-		return nil, sel.b.hinted(sel.s.Having, "use WHERE", "HAVING without GROUP BY and aggregates filters nothing but rows")
-	}
 	x, err := sel.env("HAVING", keyFirst).condition(sel.s.Having, "HAVING")
 	if err != nil {
 		return nil, err
+	}
+	if sel.s.GroupBy == nil && !sel.anyAggregate() && len(sel.aggs) == 0 && !hasAggregateCall(sel.b, sel.s.Having) {
+		return nil, sel.b.hinted(sel.s.Having, "use WHERE", "HAVING without GROUP BY and aggregates filters nothing but rows")
 	}
 	return x, sel.refuseOver(x, sel.s.Having, "HAVING")
 }

@@ -67,6 +67,10 @@ const (
 // conditions out where that is possible, else for each element of a domain.
 func (e *env) decorrelated(n ast.Node, r *relation, can joinable) (*relation, *decorrelator, error) {
 	d := &decorrelator{b: e.b, at: n}
+	var err error
+	if r.node, err = e.overGroupsOf(r.node, n); err != nil {
+		return nil, nil, err
+	}
 	node, err := d.pull(r.node)
 	if err == nil {
 		_, ok := d.pairs(node)

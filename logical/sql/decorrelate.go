@@ -53,6 +53,24 @@ func (d *decorrelator) unsupported(reason string) error {
 	return d.b.unsupported(d.at, "this correlated subquery", reason, "join the tables instead")
 }
 
+// usedIn says that a column is used in a place from which it cannot be taken.
+func (d *decorrelator) usedIn(n logical.Node) error {
+	what := "something that is computed once for all rows"
+	switch n.(type) {
+	case *logical.AsofJoin:
+		what = "an as-of join"
+	case *logical.SetOp, *logical.Union:
+		what = "UNION, INTERSECT or EXCEPT"
+	case *logical.Expand:
+		what = "GROUPING SETS, ROLLUP or CUBE"
+	case *logical.Unnest:
+		what = "unnest"
+	case *logical.Window:
+		what = "a window of time"
+	}
+	return d.unsupported("a column of the query around it is used in " + what)
+}
+
 // pull makes n free of columns of the query around it.
 func (d *decorrelator) pull(n logical.Node) (logical.Node, error) {
 	if !isCorrelated(n) {
@@ -82,12 +100,12 @@ func (d *decorrelator) pull(n logical.Node) (logical.Node, error) {
 		return d.pullLimit(x)
 	case *logical.Over:
 		return d.pullOver(x)
-	case *logical.Window, *logical.Unnest:
+	case *logical.Window, *logical.Unnest, *logical.Expand:
 		if !freeColumns(x) {
 			return d.pullInput(x)
 		}
 	}
-	return nil, d.unsupported("a column of the query around it is used in " + n.String())
+	return nil, d.usedIn(n)
 }
 
 func (d *decorrelator) pullInput(n logical.Node) (logical.Node, error) {

@@ -202,7 +202,7 @@ func (m *domain) push(n logical.Node) (logical.Node, standIns, error) {
 		return m.pushLimit(x)
 	}
 	if len(n.Children()) != 1 {
-		return nil, nil, m.d.unsupported("a column of the query around it is used in " + n.String())
+		return nil, nil, m.d.usedIn(n)
 	}
 	in, v, err := m.push(n.Children()[0])
 	if err != nil {
@@ -227,14 +227,14 @@ func (m *domain) push(n logical.Node) (logical.Node, standIns, error) {
 			functions[i].Expr = &o
 		}
 		return logical.NewOver(in, functions), v, nil
-	case *logical.Filter, *logical.Alias, *logical.Sort, *logical.Unnest, *logical.Window:
+	case *logical.Filter, *logical.Alias, *logical.Sort, *logical.Unnest, *logical.Window, *logical.Expand:
 		n = n.WithChildren([]logical.Node{in})
 		if exprs := n.Exprs(); len(exprs) > 0 {
 			n = n.WithExprs(v.inAll(exprs))
 		}
 		return n, v, nil
 	}
-	return nil, nil, m.d.unsupported("a column of the query around it is used in " + n.String())
+	return nil, nil, m.d.usedIn(n)
 }
 
 // aggregate groups by the domain as well. Without keys of its own it has a row for every

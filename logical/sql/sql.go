@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidemill/tidemill/columnar"
 	"github.com/tidemill/tidemill/columnar/function"
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/connector"
@@ -139,7 +140,7 @@ func (p *Planner) Script(ctx context.Context, src string, do func(*Planned) erro
 			return planned.SettingError(p.File, src, err)
 		}
 		if set := planned.Setting; set != nil && set.Name == "time_zone" {
-			if zone, err := time.LoadLocation(set.Value); err == nil {
+			if zone, err := columnar.LoadZone(set.Value); err == nil {
 				p.Location = zone
 			}
 		}

@@ -330,7 +330,7 @@ type Error struct {
 
 // Failed is the error of evaluating e.
 func Failed(e expr.Expr, err error) *Error {
-	text := e.String()
+	text := expr.Written(e)
 	if errors.Is(err, expr.ErrSeveralRows) {
 		text = "" // its call is none that anybody has written
 	}

@@ -91,10 +91,10 @@ SELECT CAST([1, NULL] AS VARCHAR), CAST({'a': 'x'} AS VARCHAR);
 SELECT 1 UNION ALL SELECT 'x';
 -- differs: offset-minutes
 SELECT strftime(TIMESTAMP '2024-02-29 10:11:12', '%z %Z');
+-- differs: year-sign
+SELECT CAST(DATE '12345-01-02' AS VARCHAR), strftime(DATE '12345-01-02', '%Y');
 -- missing: lateral-comma
 SELECT t.id, x.c, u.k FROM t, LATERAL (SELECT t.id + 1 AS c) AS x FULL JOIN u ON x.c = u.k;
--- missing: aggregate-around
-SELECT (SELECT count(t.k)) FROM t;
 -- missing: scalar-range
 SELECT range(3);
 -- missing: lambdas

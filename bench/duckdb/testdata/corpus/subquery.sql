@@ -44,3 +44,15 @@ SELECT id, (SELECT sum(n.id) + (SELECT count(*) FROM n AS x WHERE x.id <> t.k) F
 SELECT id FROM t WHERE k IN (SELECT n.id FROM n WHERE n.id NOT IN (SELECT x.id FROM n AS x WHERE x.id < t.id));
 SELECT id, CASE WHEN EXISTS (SELECT t.s FROM n WHERE n.id >= t.k) THEN 1 ELSE 0 END FROM t;
 SELECT id, list_aggregate([k, id, 3], 'quantile_cont', 0.5) FROM t;
+SELECT (SELECT count(t.k)) FROM t;
+SELECT (SELECT sum(x.id + t.k) FROM n AS x) FROM t;
+SELECT k, (SELECT max(n.id) FROM n WHERE n.id = max(t.id)) FROM t GROUP BY k;
+SELECT k, (SELECT count(*) FROM n WHERE n.id <= min(t.id)) FROM t GROUP BY k;
+SELECT k FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM n WHERE n.id = max(t.id));
+SELECT k, (SELECT sum(n.id) FROM n WHERE n.id <= sum(t.id) HAVING count(*) > min(t.id)) FROM t GROUP BY k;
+SELECT k, (SELECT count(*) FROM n WHERE n.id <= t.k OR t.k IS NULL) FROM t GROUP BY ROLLUP (k);
+SELECT (SELECT max(u.name) FROM u WHERE u.k = t.k), count(*) FROM t GROUP BY (SELECT max(u.name) FROM u WHERE u.k = t.k);
+SELECT EXISTS (SELECT 1 FROM u WHERE u.k = t.k), count(*) FROM t GROUP BY EXISTS (SELECT 1 FROM u WHERE u.k = t.k);
+-- differs: grouping-set-no-rows
+SELECT id, (SELECT count(*) FROM (SELECT name, count(*) FROM u WHERE u.k <= t.k GROUP BY ROLLUP (name)) AS x) FROM t;
+SELECT id, EXISTS (SELECT name FROM u WHERE u.k = t.k GROUP BY CUBE (name)) FROM t WHERE k IN (SELECT k FROM u);
