@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/arena"
 	"github.com/tidemill/tidemill/columnar/keyenc"
 )
 
@@ -147,10 +148,10 @@ func (s *boolStore) column(groups []uint32) (arrow.Array, error) {
 func (s *boolStore) bytes() int64 { return int64(cap(s.values)) }
 func (s *boolStore) release()     { s.values = nil }
 
-// textCell is a group's place in the arena of a textStore: arena[off:off+n], and room
-// for size bytes there. set says that the value is not null.
+// textCell is a group's place in the arena of a textStore: n bytes at it, and room for
+// size bytes there.
 type textCell struct {
-	off  uint64
+	at   uint64
 	n    uint32
 	size uint32
 }
@@ -158,16 +159,18 @@ type textCell struct {
 // unsetText marks a null in textCell.n.
 const unsetText = ^uint32(0)
 
-// textStore holds texts in one arena without pointers. A value that fits the place of
-// the one before is written over it; otherwise the place is dead, and the arena is
-// copied once half of it is.
+// textStore holds texts in an arena. A value that fits the place of the one before is
+// written over it; otherwise the place is dead, and the arena is copied once half of it
+// is.
 type textStore struct {
 	mem   memory.Allocator
 	dt    arrow.DataType
 	cells []textCell
-	arena []byte
-	dead  int
+	arena arena.Arena
 }
+
+// staleText is the least dead text that is worth going through all groups.
+const staleText = 1 << 16
 
 func (s *textStore) resize(n int) { s.cells = extend(s.cells, n, textCell{n: unsetText}) }
 
@@ -176,40 +179,37 @@ func (s *textStore) isSet(g uint32) bool { return s.cells[g].n != unsetText }
 // get is the text of g, which is set; borrowed until the next change.
 func (s *textStore) get(g uint32) []byte {
 	c := &s.cells[g]
-	return s.arena[c.off : c.off+uint64(c.n)]
+	return s.arena.Text(c.at, int(c.n))
 }
 
 func (s *textStore) setText(g uint32, v []byte) {
 	c := &s.cells[g]
 	if len(v) <= int(c.size) {
 		c.n = uint32(len(v))
-		copy(s.arena[c.off:], v)
+		copy(s.arena.Text(c.at, len(v)), v)
 		return
 	}
-	s.dead += int(c.size)
+	s.arena.Drop(int(c.size))
 	c.size = 0 // so that compact drops the place
-	if s.dead > 1<<16 && s.dead > len(s.arena)/2 {
+	if s.arena.IsStale(staleText) {
 		c.n = unsetText
 		s.compact()
 	}
-	*c = textCell{off: uint64(len(s.arena)), n: uint32(len(v)), size: uint32(len(v))}
-	s.arena = append(s.arena, v...)
+	*c = textCell{at: s.arena.Keep(v), n: uint32(len(v)), size: uint32(len(v))}
 }
 
 // compact copies the live texts into a new arena.
 func (s *textStore) compact() {
-	arena := make([]byte, 0, len(s.arena)-s.dead/2)
+	var live arena.Arena
 	for g := range s.cells {
 		c := &s.cells[g]
 		if c.n == unsetText {
 			c.size = 0
 			continue
 		}
-		v := s.arena[c.off : c.off+uint64(c.n)]
-		c.off, c.size = uint64(len(arena)), c.n
-		arena = append(arena, v...)
+		c.at, c.size = live.Keep(s.get(uint32(g))), c.n
 	}
-	s.arena, s.dead = arena, 0
+	s.arena = live
 }
 
 func (s *textStore) put(groups, rows []uint32, a arrow.Array) error {
@@ -230,7 +230,7 @@ func (s *textStore) unset(g uint32) { s.cells[g].n = unsetText }
 func (s *textStore) clear(groups []uint32) {
 	for _, g := range groups {
 		c := &s.cells[g]
-		s.dead += int(c.size)
+		s.arena.Drop(int(c.size))
 		*c = textCell{n: unsetText}
 	}
 }
@@ -274,8 +274,8 @@ func (b *nullBits) release() {
 	}
 }
 
-func (s *textStore) bytes() int64 { return int64(cap(s.cells))*16 + int64(cap(s.arena)) }
-func (s *textStore) release()     { s.cells, s.arena = nil, nil }
+func (s *textStore) bytes() int64 { return int64(cap(s.cells))*16 + int64(s.arena.Room()) }
+func (s *textStore) release()     { s.cells, s.arena = nil, arena.Arena{} }
 
 // nestedStore holds lists, structs and maps as the bytes keyenc makes of them.
 type nestedStore struct {

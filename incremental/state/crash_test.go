@@ -483,14 +483,14 @@ func TestCompactMultiRow(t *testing.T) {
 		}
 		releaseAll(a)
 	}
-	arena := s.values.arena.room
+	arena := s.values.arena.Room()
 	for range 3 {
 		if err := tab.committed(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s.values.arena.room > 4*s.n*50 {
-		t.Errorf("an arena of %d bytes for %d rows (%d before)", s.values.arena.room, s.n, arena)
+	if s.values.arena.Room() > 4*s.n*50 {
+		t.Errorf("an arena of %d bytes for %d rows (%d before)", s.values.arena.Room(), s.n, arena)
 	}
 	if s.top > 2*segmentRows {
 		t.Errorf("%d slots for %d rows", s.top, s.n)

@@ -127,7 +127,7 @@ func (s *rowStore) textColumn(mem memory.Allocator, rows []uint32, number int, v
 // copyText writes the text of a cell over dst, which has its length.
 func (s *rowStore) copyText(dst []byte, cell []uint64) {
 	if len(dst) > shortText {
-		copy(dst, s.arena.text(cell[1], len(dst)))
+		copy(dst, s.arena.Text(cell[1], len(dst)))
 		return
 	}
 	var b [16]byte

@@ -16,6 +16,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/tidemill/tidemill/columnar"
+	"github.com/tidemill/tidemill/columnar/arena"
 	"github.com/tidemill/tidemill/columnar/keyenc"
 )
 
@@ -106,7 +107,7 @@ type rowStore struct {
 	texts     []int
 	words     segments[uint64]
 	nulls     segments[uint64] // no segments until something is null
-	arena     arena
+	arena     arena.Arena
 }
 
 const shortText = 12
@@ -177,7 +178,7 @@ func (s *rowStore) layOut() {
 	s.nulls.width = s.nullWords
 }
 
-func (s *rowStore) bytes() int64 { return s.words.bytes(8) + s.nulls.bytes(8) + int64(s.arena.room) }
+func (s *rowStore) bytes() int64 { return s.words.bytes(8) + s.nulls.bytes(8) + int64(s.arena.Room()) }
 
 // grow makes room for rows slots.
 func (s *rowStore) grow(rows int) {
@@ -532,7 +533,7 @@ func (s *rowStore) hashRow(row uint32) uint64 {
 	return hashWords(words, s.rowNulls(row))
 }
 
-func (s *rowStore) arenaText(_ int, at uint64, n int) []byte { return s.arena.text(at, n) }
+func (s *rowStore) arenaText(_ int, at uint64, n int) []byte { return s.arena.Text(at, n) }
 
 // equal compares a stored row with row i of p.
 func (s *rowStore) equal(row uint32, p *packed, i int) bool {
@@ -580,7 +581,7 @@ func (s *rowStore) equalLong(words, other []uint64, p *packed) bool {
 		texts = texts[1:]
 		k++
 		if n > shortText {
-			if !bytes.Equal(s.arena.text(words[k], int(n)), p.data[c][other[k]:other[k]+n]) {
+			if !bytes.Equal(s.arena.Text(words[k], int(n)), p.data[c][other[k]:other[k]+n]) {
 				return false
 			}
 		} else if words[k] != other[k] {
@@ -608,7 +609,7 @@ func (s *rowStore) equalRows(a, b uint32) bool {
 			if x[k] != y[k] {
 				return false
 			}
-		} else if !bytes.Equal(s.arena.text(x[k], int(n)), s.arena.text(y[k], int(n))) {
+		} else if !bytes.Equal(s.arena.Text(x[k], int(n)), s.arena.Text(y[k], int(n))) {
 			return false
 		}
 	}
@@ -635,7 +636,7 @@ func (s *rowStore) keepText(words []uint64, c int, p *packed) {
 		return
 	}
 	from := words[at+1]
-	words[at+1] = s.arena.keep(p.data[c][from : from+n])
+	words[at+1] = s.arena.Keep(p.data[c][from : from+n])
 }
 
 func (s *rowStore) putNulls(row uint32, p *packed, i, rows int) {
@@ -698,7 +699,7 @@ func (s *rowStore) putColumn(row uint32, p *packed, i, column, rows int) {
 
 func (s *rowStore) dropText(words []uint64, c *rowColumn) {
 	if n := int(uint32(words[c.word])); n > shortText {
-		s.arena.dead += n
+		s.arena.Drop(n)
 	}
 }
 
@@ -721,19 +722,22 @@ func (s *rowStore) move(from, to uint32) {
 	}
 }
 
+// staleText is the least dead text that is worth going through all rows.
+const staleText = 1 << 20
+
 // tidy copies the arena once half of it is dead. live ranges over the rows there are.
 func (s *rowStore) tidy(live func(yield func(row uint32) bool)) {
-	if !s.arena.isStale() {
+	if !s.arena.IsStale(staleText) {
 		return
 	}
 	old := s.arena
-	s.arena = arena{}
+	s.arena = arena.Arena{}
 	for row := range live {
 		words := s.words.row(row)
 		for _, c := range s.texts {
 			at := s.columns[c].word
 			if n := int(uint32(words[at])); n > shortText {
-				words[at+1] = s.arena.keep(old.text(words[at+1], n))
+				words[at+1] = s.arena.Keep(old.Text(words[at+1], n))
 			}
 		}
 	}

@@ -56,5 +56,5 @@ func (s *rowStore) width(row uint32) int64 {
 
 // widest is more than any row takes.
 func (s *rowStore) widest() int64 {
-	return int64(s.stride)*8 + int64(len(s.texts))*max(int64(s.arena.widest), shortText)
+	return int64(s.stride)*8 + int64(len(s.texts))*max(int64(s.arena.Widest()), shortText)
 }
