@@ -31,6 +31,7 @@ func fromUnixtimeScalar() *Scalar {
 			if len(c.args) > 1 {
 				of = source(c)
 			}
+			var run formatRun
 			return c.text(c.rows*20, func(dst []byte, i int) ([]byte, error) {
 				p, err := of(i)
 				if err != nil {
@@ -40,7 +41,7 @@ func fromUnixtimeScalar() *Scalar {
 				if v > math.MaxInt64/columnar.MicrosPerSecond || v < math.MinInt64/columnar.MicrosPerSecond {
 					return dst, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("from_unixtime(%d) overflows TIMESTAMP", v)}
 				}
-				return p.format(dst, v*columnar.MicrosPerSecond, c.env.Location), nil
+				return run.append(dst, p, v*columnar.MicrosPerSecond, c.env.Location), nil
 			})
 		}), nil
 	}

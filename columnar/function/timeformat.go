@@ -200,7 +200,10 @@ func appendPadded(dst []byte, v int64, width int) []byte {
 		dst = append(dst, '-')
 		v = -v
 	}
-	digits := strconv.FormatInt(v, 10)
+	if width == 2 && v < 100 {
+		return append(dst, byte('0'+v/10), byte('0'+v%10))
+	}
+	digits := strconv.AppendInt(make([]byte, 0, 20), v, 10)
 	for range width - len(digits) {
 		dst = append(dst, '0')
 	}
@@ -592,12 +595,13 @@ func formatScalar() *Scalar {
 			}
 			return onRows(columnar.String, func(c *call) (arrow.Array, error) {
 				at, of := numbersOf[int64](c.args[0]), source(c)
+				var run formatRun
 				return c.text(c.rows*20, func(dst []byte, i int) ([]byte, error) {
 					p, err := of(i)
 					if err != nil {
 						return dst, err
 					}
-					return p.format(dst, at.at(i), c.env.Location), nil
+					return run.append(dst, p, at.at(i), c.env.Location), nil
 				})
 			}), nil
 		},
