@@ -220,6 +220,9 @@ func members(t reflect.Type, into map[string]bool) {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
+			if f.Tag.Get("json") == "-" {
+				continue // not in the file
+			}
 			into[strings.Split(f.Tag.Get("json"), ",")[0]] = true
 			members(f.Type, into)
 		}

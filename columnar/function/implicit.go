@@ -44,12 +44,15 @@ func textMeets(args []arrow.DataType) []arrow.DataType {
 	return args
 }
 
+// A matcher that names a type for NULL goes before one that does not.
+const nullCost = 50
+
 // matchNull is what a NULL without a type is for a matcher that names no type for it: one of
 // those that the matcher takes.
 func matchNull(m Matcher) (arrow.DataType, int, bool) {
 	for _, t := range nullTypes {
 		if want, _, ok := m.Match(t); ok {
-			return want, 1, true
+			return want, nullCost, true
 		}
 	}
 	return nil, 0, false

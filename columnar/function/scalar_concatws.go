@@ -18,7 +18,9 @@ func concatWSScalar() *Scalar {
 	form := func(args []Matcher, variadic bool) Overload {
 		return Overload{
 			Args: args, Variadic: variadic, Result: always(columnar.String), NullSafe: true,
-			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) { return onAllRows(columnar.String, (*call).joined), nil },
+			Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+				return onAllRows(columnar.String, (*call).joined), nil
+			},
 		}
 	}
 	return &Scalar{Name: "concat_ws", Doc: "The values as text with the first argument between them, of arrays their elements; nulls are passed over.", Example: "concat_ws('-', 'a', NULL, 'b') = a-b", Overloads: []Overload{

@@ -32,6 +32,10 @@
 // only when somebody asks for that order. When more than half
 // of the slots are free, each Commit moves some rows down and lets segments go.
 //
+// All of it is reserved from the budget (account.go), and refused with the name of the
+// operator. Rows are handed out, and copied out to be written, a handful at a time (width.go):
+// of a Commit only the keys, by which the file is sorted, are there at once.
+//
 // # Files
 //
 // A change file holds the rows touched by a batch, or by some that follow each other, in

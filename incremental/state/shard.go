@@ -513,11 +513,20 @@ func (s *Shard) Append(keys, values []arrow.Array, rows []uint32) error {
 		s.join(row, heads[i], tagOf(s.pk.hashes[i]))
 		rows[i] = row
 	}
-	if err := s.insertOrdered(rows); err != nil {
+	if err := s.enter(rows); err != nil {
 		return err
+	}
+	if len(s.pending) > mostPending {
+		if err := s.flush(); err != nil {
+			return err
+		}
 	}
 	return s.Reserve()
 }
+
+// mostPending is how many rows are brought into the order at a time: many of them are ordered
+// with less work than a few, but each takes memory for it.
+const mostPending = 4 * segmentRows
 
 // join adds a row of a multi-row table to the rows of its key.
 func (s *Shard) join(row, head, tag uint32) {

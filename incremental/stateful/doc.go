@@ -11,6 +11,10 @@
 // before; state is evicted by the watermark of the batch. Equal counts as passed, in
 // both. Rows whose time is null are neither late nor ever evicted.
 //
+// What a batch holds beside the state is little: a Dedupe reads its rows in
+// the order of arrival and hands on those whose keys are new; sessions are merged some keys at
+// a time, and in several turns where a batch is too large to be held.
+//
 // A join of streams (SymmetricHashJoin) keeps both sides, in order of the time by which
 // they are evicted. What it keeps is decided on the analyzed plan (StateColumns), before
 // any rule of the optimizer. Operators above one work by a watermark of their own
