@@ -536,7 +536,7 @@ func TestOptions(t *testing.T) {
 		{"compression_level", "23", `option compression_level = "23": it takes a number from 1, fast, to 22, small`},
 		{"row_group_rows", "0", `option row_group_rows = "0": it takes an integer of at least 1`},
 		{"mode", "x", `option mode = "x": it takes permissive, drop or fail`},
-		{"time_zone", "Mars/Base", `option time_zone = "Mars/Base": unknown time zone Mars/Base`},
+		{"time_zone", "Mars/Base", `option time_zone = "Mars/Base": time zone "Mars/Base" is unknown; name one like Europe/Berlin, UTC or +02:00`},
 	} {
 		if _, err := ParseOptions(map[string]string{c.key: c.value}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)

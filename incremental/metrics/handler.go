@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tidemill/tidemill/incremental"
@@ -17,10 +19,19 @@ import (
 // a query ended with an error, and / for people.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.GathererFunc(locked(&m.mu, m.registry.Gather)), promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", m.health)
 	mux.HandleFunc("GET /{$}", m.page)
 	return mux
+}
+
+// locked is f under a lock: what is read together was changed together, by one batch.
+func locked[T any](mu *sync.Mutex, f func() (T, error)) func() (T, error) {
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return f()
+	}
 }
 
 func (m *Metrics) health(w http.ResponseWriter, _ *http.Request) {
