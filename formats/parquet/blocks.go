@@ -52,6 +52,14 @@ func (b *blocks) writeTo(write func([]byte) error) error {
 	return nil
 }
 
+// room is the memory of its blocks.
+func (b *blocks) room() (n int64) {
+	for _, block := range b.list {
+		n += int64(cap(block.data))
+	}
+	return n
+}
+
 // reset empties b and gives its blocks back.
 func (b *blocks) reset() {
 	for i, block := range b.list {

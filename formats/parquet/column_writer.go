@@ -59,8 +59,22 @@ type leafMemory struct {
 	numbers    valueDictionary
 	texts      dictionaryWriter
 	sel        []int32 // indices of values that are not null
-	scratch    []byte
-	packed     []byte
+}
+
+// pageMemory is what ending a page takes. It is not a leafWriter's: of many open files few
+// end a page at a time.
+type pageMemory struct {
+	body   []byte // encoded
+	packed []byte // compressed
+}
+
+var pageMemories = sync.Pool{New: func() any { return new(pageMemory) }}
+
+// giveBack hands the memory on, unless it is that of unusually long texts.
+func (m *pageMemory) giveBack() {
+	if cap(m.body)+cap(m.packed) <= maxKeptPage {
+		pageMemories.Put(m)
+	}
 }
 
 var leafMemories = sync.Pool{New: func() any { return new(leafMemory) }}
@@ -69,12 +83,13 @@ var leafMemories = sync.Pool{New: func() any { return new(leafMemory) }}
 // unusually long texts are not.
 const maxKeptPage = 4 << 20
 
-// giveBack ends the leafWriter: what it has encoded was written.
-func (w *leafWriter) giveBack() {
+// end ends the chunk, which was written: the memory goes to whoever needs some next, which
+// may be another of many open files.
+func (w *leafWriter) end() {
 	m := w.leafMemory
-	w.leafMemory = nil
+	w.leafMemory, w.dict, w.kept = nil, nil, nil
 	m.pages.reset()
-	if cap(m.values)+cap(m.scratch)+cap(m.packed) > maxKeptPage {
+	if cap(m.values) > maxKeptPage {
 		return
 	}
 	if m.texts.source = nil; m.texts.bytes() > maxKeptPage {
@@ -97,7 +112,7 @@ type pageRecord struct {
 func newLeafWriter(path []string, dt arrow.DataType, e *format.SchemaElement, def, rep int) *leafWriter {
 	return &leafWriter{
 		path: path, typ: dt, physical: e.Type.V, length: int(e.TypeLength.V), def: def, rep: rep,
-		kind: statKindOf(dt, e.Type.V), leafMemory: leafMemories.Get().(*leafMemory),
+		kind: statKindOf(dt, e.Type.V),
 	}
 }
 
@@ -127,7 +142,9 @@ func statKindOf(dt arrow.DataType, p format.Type) statKind {
 
 // begin starts a chunk.
 func (w *leafWriter) begin() {
-	w.pages.reset()
+	w.leafMemory = leafMemories.Get().(*leafMemory)
+	w.rows, w.nulls, w.count = 0, 0, 0
+	w.stats.reset()
 	w.index = w.index[:0]
 	w.plainSize, w.chunkRows, w.chunkValues, w.chunkNulls = 0, 0, 0, 0
 	w.plainPages, w.codePages = 0, 0
@@ -498,8 +515,20 @@ const (
 	pageRows  = 128 << 10
 )
 
-// size is the bytes held for the chunk.
+// bytes is the memory of the chunk.
+func (w *leafWriter) bytes() int64 {
+	if w.leafMemory == nil {
+		return 0
+	}
+	n := cap(w.defs) + cap(w.reps) + cap(w.values) + 4*cap(w.sel) + w.numbers.bytes() + w.texts.bytes()
+	return int64(n) + w.pages.room()
+}
+
+// size is the bytes of the chunk so far.
 func (w *leafWriter) size() int64 {
+	if w.leafMemory == nil {
+		return 0
+	}
 	n := w.pages.size + int64(len(w.values))
 	if w.dict != nil {
 		n += int64(len(w.dict.codes))*4 + int64(len(w.dict.plain))

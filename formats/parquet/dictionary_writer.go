@@ -294,6 +294,11 @@ func (d *valueDictionary) plain(size int) []byte {
 	return b
 }
 
+// bytes is the memory it keeps.
+func (d *valueDictionary) bytes() int {
+	return 8*cap(d.values) + 4*cap(d.slots) + 4*cap(d.codes) + cap(d.coded)
+}
+
 // reset forgets the values but keeps the memory. What is beyond the slots is zero.
 func (d *valueDictionary) reset() {
 	clear(d.slots)

@@ -51,7 +51,9 @@ func (w *leafWriter) flushPage() error {
 	if w.rows == 0 {
 		return nil
 	}
-	body, encoding, err := w.encodePage()
+	m := pageMemories.Get().(*pageMemory)
+	defer m.giveBack()
+	encoding, err := w.encodePage(m)
 	if err != nil {
 		return err
 	}
@@ -61,9 +63,12 @@ func (w *leafWriter) flushPage() error {
 		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 		Statistics: format.Statistics{NullCount: int64(w.nulls)},
 	})}
-	if err := w.appendPage(&header, body); err != nil {
+	head, err := w.seal(&header, m.body, m)
+	if err != nil {
 		return err
 	}
+	w.pages.append(head)
+	w.pages.append(m.packed)
 	low, high := w.stats.encode(w.kind, w.length)
 	w.index = append(w.index, pageRecord{
 		offset: at, size: int32(w.pages.size - at), firstRow: w.chunkRows,
@@ -79,21 +84,20 @@ func (w *leafWriter) flushPage() error {
 	return nil
 }
 
-// encodePage gives the uncompressed page: levels, then values.
-func (w *leafWriter) encodePage() ([]byte, format.Encoding, error) {
-	b := w.scratch[:0]
-	var err error
+// encodePage makes the uncompressed page, m.body: levels, then values.
+func (w *leafWriter) encodePage(m *pageMemory) (encoding format.Encoding, err error) {
+	b := m.body[:0]
 	if w.rep > 0 {
 		if b, err = appendLevels(b, w.reps, w.rep); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 	}
 	if w.def > 0 {
 		if b, err = appendLevels(b, w.defs, w.def); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 	}
-	encoding := format.Plain
+	encoding = format.Plain
 	switch {
 	case w.dict != nil:
 		encoding = format.RLEDictionary
@@ -110,8 +114,8 @@ func (w *leafWriter) encodePage() ([]byte, format.Encoding, error) {
 		b = append(b, w.values...)
 		w.plainPages++
 	}
-	w.scratch = b
-	return b, encoding, err
+	m.body = b
+	return encoding, err
 }
 
 // codeNumbers codes the page's numbers if they are few enough.
@@ -143,42 +147,31 @@ func appendPackedBools(b, values []byte) []byte {
 	return b
 }
 
-// appendPage compresses body and appends it, after its header, to the chunk.
-func (w *leafWriter) appendPage(header *format.PageHeader, body []byte) error {
-	head, err := w.seal(header, body)
-	if err != nil {
-		return err
-	}
-	w.pages.append(head)
-	w.pages.append(w.packed)
-	return nil
-}
-
-// seal compresses body into packed, and returns the page's header.
-func (w *leafWriter) seal(header *format.PageHeader, body []byte) (head []byte, err error) {
-	if err := w.pack(body); err != nil {
+// seal compresses body into m.packed, and returns the page's header.
+func (w *leafWriter) seal(header *format.PageHeader, body []byte, m *pageMemory) (head []byte, err error) {
+	if err := w.pack(body, m); err != nil {
 		return nil, err
 	}
-	if len(body) > math.MaxInt32 || len(w.packed) > math.MaxInt32 {
+	if len(body) > math.MaxInt32 || len(m.packed) > math.MaxInt32 {
 		return nil, errors.New("the texts of a few rows are longer than 2 GiB together")
 	}
-	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(w.packed))
-	header.CRC = int32(crc32.ChecksumIEEE(w.packed))
+	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(m.packed))
+	header.CRC = int32(crc32.ChecksumIEEE(m.packed))
 	head, err = encodeThrift(header)
 	w.plainSize += int64(len(head) + len(body))
 	return head, err
 }
 
-// pack compresses body into packed. Values that Snappy hardly shrinks (random
+// pack compresses body into m.packed. Values that Snappy hardly shrinks (random
 // numbers) are slow to decompress; if a chunk's first page is of that kind the whole
 // chunk is stored as it is.
-func (w *leafWriter) pack(body []byte) (err error) {
-	if w.packed, err = w.compression.compressPage(w.packed[:0], body, w.level); err != nil {
+func (w *leafWriter) pack(body []byte, m *pageMemory) (err error) {
+	if m.packed, err = w.compression.compressPage(m.packed[:0], body, w.level); err != nil {
 		return err
 	}
-	if !w.decided && w.compression == Snappy && len(w.packed) > len(body)-len(body)/5 {
+	if !w.decided && w.compression == Snappy && len(m.packed) > len(body)-len(body)/5 {
 		w.compression = Uncompressed
-		w.packed = append(w.packed[:0], body...)
+		m.packed = append(m.packed[:0], body...)
 	}
 	w.decided = true
 	return nil
@@ -209,6 +202,8 @@ func (w *leafWriter) dictionaryPage() ([]byte, error) {
 	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
 		NumValues: int32(n), Encoding: format.Plain,
 	})}
-	head, err := w.seal(&header, plain)
-	return append(head, w.packed...), err
+	m := pageMemories.Get().(*pageMemory)
+	defer m.giveBack()
+	head, err := w.seal(&header, plain, m)
+	return append(head, m.packed...), err
 }

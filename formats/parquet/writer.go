@@ -92,7 +92,6 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema, o WriterConfig) (*FileWrit
 				l.wanted = Uncompressed
 			}
 		}
-		l.begin()
 	}
 	return f, f.write(magic)
 }
@@ -125,7 +124,7 @@ func (f *FileWriter) Write(b arrow.RecordBatch) error {
 			return f.err
 		}
 		from += k
-		if f.rows >= int64(f.config.RowGroupRows) || f.Buffered() >= maxGroupBytes {
+		if f.rows >= int64(f.config.RowGroupRows) || f.size() >= maxGroupBytes {
 			if f.err = f.Flush(); f.err != nil {
 				return f.err
 			}
@@ -152,6 +151,11 @@ func (f *FileWriter) check(b arrow.RecordBatch) error {
 }
 
 func (f *FileWriter) writeSlice(b arrow.RecordBatch, from, to int64) error {
+	if f.rows == 0 {
+		for _, l := range f.leaves {
+			l.begin()
+		}
+	}
 	for i, c := range b.Columns() {
 		part := array.NewSlice(c, from, to)
 		err := f.nodes[i].shred(part)
@@ -169,8 +173,17 @@ func (f *FileWriter) writeSlice(b arrow.RecordBatch, from, to int64) error {
 	return nil
 }
 
-// Buffered is about how many bytes the row group being filled has so far.
+// Buffered is about how much memory the row group being filled takes so far.
 func (f *FileWriter) Buffered() int64 {
+	n := int64(0)
+	for _, l := range f.leaves {
+		n += l.bytes()
+	}
+	return n
+}
+
+// size is about how many bytes the row group being filled has so far.
+func (f *FileWriter) size() int64 {
 	n := int64(0)
 	for _, l := range f.leaves {
 		n += l.size()
@@ -179,7 +192,7 @@ func (f *FileWriter) Buffered() int64 {
 }
 
 // Size is the number of bytes written so far and still buffered, about.
-func (f *FileWriter) Size() int64 { return f.at + f.Buffered() }
+func (f *FileWriter) Size() int64 { return f.at + f.size() }
 
 // SetMetadata adds or replaces an entry of the footer's metadata, until Close.
 func (f *FileWriter) SetMetadata(key, value string) { f.metadata[key] = value }
@@ -212,7 +225,7 @@ func (f *FileWriter) Flush() error {
 	return nil
 }
 
-// writeChunk writes the pages of a leaf and starts its next chunk.
+// writeChunk writes the pages of a leaf, and ends its chunk.
 func (f *FileWriter) writeChunk(l *leafWriter) (format.ColumnChunk, chunkIndex, error) {
 	if err := l.flushPage(); err != nil {
 		return format.ColumnChunk{}, chunkIndex{}, err
@@ -234,7 +247,7 @@ func (f *FileWriter) writeChunk(l *leafWriter) (format.ColumnChunk, chunkIndex, 
 	if err := l.pages.writeTo(f.write); err != nil {
 		return format.ColumnChunk{}, chunkIndex{}, err
 	}
-	l.begin()
+	l.end()
 	return format.ColumnChunk{MetaData: meta}, index, nil
 }
 
@@ -324,10 +337,6 @@ func (f *FileWriter) finish() error {
 	for _, key := range slices.Sorted(maps.Keys(f.metadata)) {
 		meta.KeyValueMetadata = append(meta.KeyValueMetadata, format.KeyValue{Key: key, Value: f.metadata[key]})
 	}
-	for _, l := range f.leaves {
-		l.giveBack()
-	}
-	f.leaves = nil
 	b, err := encodeThrift(&meta)
 	if err != nil {
 		return err
