@@ -31,6 +31,8 @@ type job struct {
 	listener   incremental.Listener
 	// keepLate and keepBad write late rows and malformed records beside the output.
 	keepLate, keepBad bool
+	// starts tells a query that writes from one that is looked at.
+	starts bool
 	// grown are the pins of streams that new files widened during this run; they go before
 	// those of the checkpoint.
 	grown map[string]map[string]string
@@ -148,6 +150,7 @@ func (j *job) start(ctx context.Context, plan logical.Node) (*Query, error) {
 	if err := j.checkPlaces(); err != nil {
 		return nil, err
 	}
+	j.starts = true
 	cfg, err := j.config(ctx, plan)
 	if err != nil {
 		return nil, err
@@ -266,14 +269,28 @@ func (j *job) open(ctx context.Context, o incremental.Output, dir string, schema
 	if j.openSink != nil {
 		return connector.GuardSink(j.connector, func() (connector.Sink, error) { return j.openSink(ctx, env) })
 	}
-	return s.connectors.Sink(ctx, j.connector, env)
+	sink, err := s.connectors.Sink(ctx, j.connector, env)
+	if err != nil || !j.starts {
+		return sink, err
+	}
+	if err := j.checkMade(ctx, sink, o.Committed); err != nil {
+		return nil, errors.Join(err, sink.Close())
+	}
+	return sink, nil
 }
 
 // sinkEnv is what the sink is opened with, but for what its checkpoint knows.
 func (j *job) sinkEnv(schema *logical.Schema) connector.Env {
 	s := j.session
+	var kept []string
+	if j.keepLate {
+		kept = append(kept, "late")
+	}
+	if j.keepBad {
+		kept = append(kept, "bad")
+	}
 	return connector.Env{
-		Name: j.name, Options: maps.Clone(j.options), Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode, MemoryLimit: s.settings.get().memoryLimit,
+		Name: j.name, Options: maps.Clone(j.options), Kept: kept, Columns: schema.Arrow(), QueryName: j.name, Mode: j.mode, MemoryLimit: s.settings.get().memoryLimit,
 		FS: s.opts.fs, Mem: s.mem, Location: s.Location(), Stdout: s.opts.Stdout, Warn: j.listened().Warn,
 	}
 }

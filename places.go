@@ -2,6 +2,7 @@ package tidemill
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -23,25 +24,67 @@ func (j *job) checkPlaces() error {
 			return err
 		}
 	}
-	if len(outputs) > 0 && !isPlace(fsys, outputs[0], false) {
-		for _, out := range outputs {
-			if err := checkAlone(fsys, "path", out); err != nil {
-				return err
-			}
-		}
+	if err := j.checkOutputsAlone(func(p file.Place) bool { return !file.IsTaken(fsys, p) }); err != nil {
+		return err
 	}
 	dir := checkpointDir(j.checkpoint, j.options["path"])
-	if dir == "" || isPlace(fsys, dir, true) {
+	own := file.Place{Path: dir, Checkpoint: true}
+	if dir == "" || file.IsTaken(fsys, own) {
 		return nil
 	}
-	return cmp.Or(canBeFolder(fsys, "checkpoint", dir), checkAlone(fsys, "checkpoint", dir))
+	return cmp.Or(canBeFolder(fsys, "checkpoint", dir), checkAlone(fsys, own))
 }
 
-// isPlace says whether dir is an output, or a checkpoint, already: this query's, or its
-// owner refuses it.
-func isPlace(fsys vfs.FS, dir string, isCheckpoint bool) bool {
-	p, ok := file.PlaceAt(fsys, connector.CleanPath(dir))
-	return ok && p.Checkpoint == isCheckpoint
+// checkOutputsAlone refuses an output that is new in a place of another query, or around
+// one, and rows kept newly beside one that is there where another query keeps something:
+// what nests already goes on.
+func (j *job) checkOutputsAlone(isNew func(file.Place) bool) error {
+	fsys, madeNow := j.session.opts.fs, false
+	for i, out := range j.outputs() {
+		own := file.Place{Path: connector.CleanPath(out), Beside: i > 0}
+		var err error
+		switch {
+		case i == 0 && isNew(own):
+			madeNow = true
+			err = checkAlone(fsys, own)
+		case i > 0 && madeNow:
+			err = checkAlone(fsys, own)
+		case i > 0 && isNew(own):
+			if other, ok := file.Instead(fsys, own); ok {
+				err = notAlone(own, "it is ", other)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMade looks around once more when the output and the checkpoint of a query that has
+// written nothing yet were made: of two queries that start at the same moment, and of which
+// neither saw the other before, the one that is made last sees the other now. The output is
+// withdrawn, so that it is in nobody's way.
+func (j *job) checkMade(ctx context.Context, sink connector.Sink, committed int64) error {
+	if committed > 0 {
+		return nil
+	}
+	outputs := j.outputs()
+	if len(outputs) > 0 {
+		last, _, err := sink.LastBatch(ctx)
+		if err != nil || last >= 0 {
+			return err
+		}
+	}
+	fsys := j.session.opts.fs
+	err := j.checkOutputsAlone(func(file.Place) bool { return true })
+	if dir := checkpointDir(j.checkpoint, j.options["path"]); err == nil && dir != "" {
+		err = checkAlone(fsys, file.Place{Path: dir, Checkpoint: true})
+	}
+	if err != nil && len(outputs) > 0 {
+		return errors.Join(err, file.Withdraw(fsys, connector.CleanPath(outputs[0])))
+	}
+	return err
 }
 
 // canBeFolder refuses what is no directory and cannot become one: itself, or what it is to
@@ -80,24 +123,24 @@ func what(at, dir string) string {
 }
 
 // checkAlone refuses a new directory in a place of another query, or around one.
-func checkAlone(fsys vfs.FS, key, dir string) error {
-	dir = connector.CleanPath(dir)
-	where := "it lies in "
-	p, ok := file.Above(fsys, dir)
-	if ok && p.Path == vfs.Resolve(fsys, dir) {
-		where = "it is "
-	}
-	if !ok && key == "path" {
-		where = "in it lies "
-		p, ok = file.Below(fsys, dir)
-	}
+func checkAlone(fsys vfs.FS, own file.Place) error {
+	own.Path = connector.CleanPath(own.Path)
+	where, other, ok := file.Around(fsys, own)
 	if !ok {
 		return nil
 	}
-	thing := "the output"
-	if p.Checkpoint {
+	return notAlone(own, where, other)
+}
+
+// notAlone says where own is.
+func notAlone(own file.Place, where string, other file.Place) error {
+	key, thing := "path", "the output"
+	if own.Checkpoint {
+		key = "checkpoint"
+	}
+	if other.Checkpoint {
 		thing = "the checkpoint"
 	}
-	return &connector.OptionError{Key: key, Value: dir, HasValue: true,
-		Reason: where + thing + " " + p.Path + " of another query, and whoever reads the one by a pattern would take files of the other for rows; name a directory elsewhere"}
+	return &connector.OptionError{Key: key, Value: own.Path, HasValue: true,
+		Reason: where + thing + " " + other.Path + " of another query, and whoever reads the one by a pattern would take files of the other for rows; name a directory elsewhere"}
 }

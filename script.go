@@ -511,8 +511,12 @@ func (r *Running) startInsert(ctx context.Context, in *insert) (q *Query, err er
 		if err == nil {
 			if q, err = j.start(ctx, plan); err == nil {
 				r.add(q)
+				return q, nil
 			}
-			return q, err
+			if wrong := (*connector.OptionError)(nil); errors.As(err, &wrong) {
+				err = r.sc.place(in, err)
+			}
+			return nil, err
 		}
 		if !isWaiting(err) || j == nil {
 			return nil, err

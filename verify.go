@@ -239,6 +239,9 @@ func (f *verifier) strangers(context.Context) error {
 		}
 		f.found.differs(Difference{Batch: batch, File: name, Text: "no batch wrote this file"}, 0)
 	}
+	for _, p := range found.Nested {
+		f.found.differs(Difference{Batch: checkpoint.NoBatch, File: p.Path, Text: nestedText(p)}, 0)
+	}
 	for _, batch := range found.Decided {
 		f.found.LeftOver = append(f.found.LeftOver, fmt.Sprintf("the publication of batch %d is begun; the next start ends it", batch))
 	}
@@ -250,6 +253,15 @@ func (f *verifier) strangers(context.Context) error {
 		f.found.LeftOver = append(f.found.LeftOver, text+" of a batch that is not published; the next start clears that away")
 	}
 	return nil
+}
+
+// nestedText says what another query keeps among the files of the output.
+func nestedText(p file.Place) string {
+	thing := "the output"
+	if p.Checkpoint {
+		thing = "the checkpoint"
+	}
+	return thing + " of another query nests with this output, and whoever reads the one by a pattern takes files of the other for rows"
 }
 
 // open opens the query where the batch after last begins.

@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,16 +18,14 @@ import (
 	"strings"
 
 	"github.com/tidemill/tidemill/bench/gen"
+	"github.com/tidemill/tidemill/bench/harness"
 	"github.com/tidemill/tidemill/internal/vfs"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
+	os.Exit(harness.ExitCode(os.Stderr, "bench", run(ctx, os.Args[1:], os.Stdout)))
 }
 
 const synopsis = "usage: bench run [-suite …] [flags], or bench profile [flags], or bench report [-as DATE-COMMIT FILE.json …], or bench gen -data h2o|events|landing|nexmark|tpch -rows N -format parquet|csv|jsonl[,…] -out DIR [-seed S] [-groups K] [-files N] [-scale F]"
@@ -44,12 +41,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case len(args) > 0 && args[0] == "profile":
 		return makeProfile(ctx, args[1:], out)
 	}
-	return errors.New(synopsis)
+	return harness.Misused("%s", synopsis)
 }
+
+var dataSets = []string{"h2o", "events", "landing", "nexmark", "tpch"}
 
 func makeData(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("bench gen", flag.ContinueOnError)
-	data := f.String("data", "h2o", "data set: h2o, events, landing, nexmark, tpch")
+	data := f.String("data", "h2o", "data set: "+strings.Join(dataSets, ", "))
 	scale := f.Float64("scale", 1, "tpch: scale; 1 has 6,000,000 lines of orders")
 	rows := f.Int64("rows", 1_000_000, "number of rows; nexmark: events")
 	formats := f.String("format", "parquet", "formats, separated by commas: parquet, csv, jsonl")
@@ -57,17 +56,24 @@ func makeData(args []string, out io.Writer) error {
 	seed := f.Uint64("seed", 1, "seed of the random numbers")
 	groups := f.Int64("groups", 100, "h2o: number of small groups; events, landing: 10 times as many keys")
 	files := f.Int64("files", 100, "landing, nexmark: number of files, of each stream")
-	if err := f.Parse(args[1:]); err != nil {
+	if err := harness.Parse(f, args[1:]); err != nil {
 		return err
 	}
-	if *rows <= 0 || *groups <= 0 || *files <= 0 || *scale <= 0 {
-		return errors.New("-rows, -groups, -files and -scale must be positive")
+	if err := harness.Positive(f, "rows", "groups", "files", "scale"); err != nil {
+		return err
+	}
+	if err := harness.Known("data", *data, dataSets); err != nil {
+		return err
+	}
+	list, err := harness.KnownList("format", *formats, gen.Formats)
+	if err != nil {
+		return err
 	}
 	fsys := vfs.OS()
 	if err := fsys.MkdirAll(*dir); err != nil {
 		return err
 	}
-	for _, format := range strings.Split(*formats, ",") {
+	for _, format := range list {
 		if *data == "tpch" {
 			if err := generateTPCH(fsys, format, filepath.ToSlash(*dir), *seed, *scale, out); err != nil {
 				return err
@@ -107,7 +113,7 @@ func generate(fsys vfs.FS, data, format, dir string, seed uint64, rows, groups, 
 		}
 		return name, nil
 	}
-	return "", fmt.Errorf("data set %q is unknown; known are h2o, events, landing, nexmark, tpch", data)
+	panic("bug: no generator for data set " + data)
 }
 
 // generateTPCH makes the eight tables, each a file named for it.

@@ -19,6 +19,9 @@ var latencyColumns = append([]string{"p50 ms", "p99 ms", "batches"}, harness.Usa
 // latencyRows is how many rows a small batch has.
 const latencyRows = 1000
 
+// warmUp is how many batches come before those that count.
+const warmUp = 10
+
 // memoryDisk is where files need no disk: what a batch costs beyond its fsyncs.
 const memoryDisk = "/dev/shm"
 
@@ -111,7 +114,7 @@ func (s *suites) backToBack(ctx context.Context, work, query string) ([]time.Dur
 	if err := run.Wait(); err != nil {
 		return nil, err
 	}
-	return list[min(10, len(list)):], nil // the first ones warm up
+	return list[min(warmUp, len(list)):], nil
 }
 
 // renameToOutput is the time from the rename of a file into the directory of a running
@@ -152,7 +155,7 @@ func (s *suites) renameToOutput(ctx context.Context, work, query string) ([]time
 	if err := run.Wait(); err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
 		return nil, err
 	}
-	return list[min(10, len(list)):], nil
+	return list[min(warmUp, len(list)):], nil
 }
 
 func (s *suites) session() (*tidemill.Session, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,7 +28,16 @@ func makeProfile(ctx context.Context, args []string, out io.Writer) error {
 	f.Int64Var(&s.events, "events", 1_000_000, "events of the online auction")
 	f.IntVar(&s.threads, "threads", 2, "threads of the engine")
 	name := f.String("out", filepath.FromSlash("cmd/tidemill/default.pgo"), "the merged profile")
-	if err := f.Parse(args); err != nil {
+	if err := harness.Parse(f, args); err != nil {
+		return err
+	}
+	if err := harness.Positive(f, "rows", "threads"); err != nil {
+		return err
+	}
+	if err := harness.AtLeast(f, "events", leastEvents, "fewer leave a stream empty"); err != nil {
+		return err
+	}
+	if err := harness.CheckWritable("out", *name); err != nil {
 		return err
 	}
 	work, err := os.MkdirTemp("", "tidemill-profile-")
@@ -42,7 +52,7 @@ func makeProfile(ctx context.Context, args []string, out io.Writer) error {
 	if err := s.profileQueries(ctx); err != nil {
 		return err
 	}
-	if err := s.nexmark(ctx); err != nil {
+	if err := errors.Join(s.nexmark(ctx), s.report.Failures()); err != nil {
 		return err
 	}
 	files, err := filepath.Glob(filepath.Join(work, "*"))

@@ -15,10 +15,13 @@ import (
 
 var recoveryColumns = append([]string{"groups", "restart s", "state MB"}, harness.UsageColumns...)
 
+// leastGroups is how many groups the smallest state has.
+const leastGroups = 1_000_000
+
 // recovery measures how long a query takes from its start to its first batch when there
 // are a million and ten million groups of state: the batch has one row.
 func (s *suites) recovery(ctx context.Context) error {
-	for groups := int64(1_000_000); groups <= s.rows; groups *= 10 {
+	for groups := int64(leastGroups); groups <= s.rows; groups *= 10 {
 		name := fmt.Sprintf("%d groups", groups)
 		if !s.wants(name) {
 			continue

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"time"
 
 	"github.com/tidemill/tidemill/bench/harness"
 )
@@ -18,15 +20,31 @@ func makeReport(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("bench report", flag.ContinueOnError)
 	root := f.String("root", ".", "the directory of the module")
 	name := f.String("as", "", "merge the JSON files that follow into history/NAME; else only the README is written")
-	if err := f.Parse(args); err != nil {
+	if err := harness.ParseBefore(f, args); err != nil {
 		return err
 	}
 	if (*name == "") != (f.NArg() == 0) {
-		return errors.New("bench report: give -as DATE-COMMIT and the JSON files to merge, or neither")
+		return harness.Misused("report: give -as DATE-COMMIT and the JSON files to merge, or neither")
+	}
+	if *name != "" {
+		if err := checkName(*name); err != nil {
+			return err
+		}
+	}
+	page := filepath.Join(*root, "README.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return fmt.Errorf("%w; -root is the directory of the module", err)
+	}
+	if _, err := withSection(text, nil); err != nil {
+		return fmt.Errorf("%s: %w", page, err)
 	}
 	history := filepath.Join(*root, "bench", "history")
+	if _, err := os.Stat(history); err != nil {
+		return fmt.Errorf("%w; make the directory of the history first", err)
+	}
 	if *name != "" {
-		if err := keepReport(filepath.Join(history, *name), f.Args()); err != nil {
+		if err := keepReport(history, *name, f.Args()); err != nil {
 			return err
 		}
 	}
@@ -38,13 +56,10 @@ func makeReport(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page := filepath.Join(*root, "README.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
+	if err := compared(r); err != nil {
+		return fmt.Errorf("%s: %w", newest, err)
 	}
-	text, err = withSection(text, readmeSection(r))
-	if err != nil {
+	if text, err = withSection(text, readmeSection(r)); err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
 	fmt.Fprintln(out, newest)
@@ -64,8 +79,28 @@ func ratioChart(r *harness.Report) func(io.Writer) error {
 	return sides.WriteChart
 }
 
-// keepReport merges reports into the files of a name.
-func keepReport(name string, files []string) error {
+var reportName = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})-[0-9a-f]{1,40}$`)
+
+// checkName checks DATE-COMMIT, by which the newest report is found.
+func checkName(name string) error {
+	if m := reportName.FindStringSubmatch(name); m != nil {
+		if _, err := time.Parse(time.DateOnly, m[1]); err == nil {
+			return nil
+		}
+	}
+	return harness.Misused("-as: %q is not DATE-COMMIT, as in 2026-01-31-abc1234", name)
+}
+
+// compared checks that there is what the README's first table is made of.
+func compared(r *harness.Report) error {
+	if slices.ContainsFunc(r.Results, func(res harness.Result) bool { return res.Suite == "query" }) {
+		return nil
+	}
+	return errors.New("no report of compare; merge the file that bench/duckdb compare -json writes, too")
+}
+
+// keepReport merges reports into the files of a name in the history.
+func keepReport(history, name string, files []string) error {
 	all := harness.NewReport()
 	for _, file := range files {
 		r, err := harness.ReadReport(file)
@@ -74,6 +109,10 @@ func keepReport(name string, files []string) error {
 		}
 		all.Merge(r)
 	}
+	if err := compared(all); err != nil {
+		return err
+	}
+	name = filepath.Join(history, name)
 	return errors.Join(harness.ToFile(name+".json", all.WriteJSON), harness.ToFile(name+".bench", all.WriteBench), harness.ToFile(name+".txt", all.WriteTables))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,9 +86,32 @@ func TestReport(t *testing.T) {
 	if _, err := withSection([]byte("a page"), nil); err == nil {
 		t.Error("a page without the lines was taken")
 	}
-	for _, args := range [][]string{{"-root", root, "-as", "x"}, {"-root", root, files[0]}, {"-root", root, "-as", "x", "nothing.json"}} {
+	for _, args := range [][]string{{"-root", root, "-as", "x"}, {"-root", root, files[0]}, {"-root", root, "-as", "2026-01-03-abc", "nothing.json"}} {
 		if err := run(t.Context(), append([]string{"report"}, args...), &out); err == nil {
 			t.Errorf("%v: no error", args)
 		}
+	}
+	peers := files[slices.IndexFunc(files, func(name string) bool { return strings.HasSuffix(name, "two.json") })]
+	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, "README.md"), []byte(sectionStart+sectionEnd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		root, name, file, want string
+	}{
+		{root, "../../x", peers, `-as: "../../x" is not DATE-COMMIT, as in 2026-01-31-abc1234`},
+		{root, "2026-13-01-abc", peers, `-as: "2026-13-01-abc" is not DATE-COMMIT`},
+		{root, "2026-01-03-abc", peers, "no report of compare; merge the file that bench/duckdb compare -json writes, too"},
+		{root, "2026-01-03-abc", "a.json -root b", `flag "-root" stands after "a.json": flags come first`},
+		{empty, "2026-01-03-abc", files[0], "make the directory of the history first"},
+		{filepath.Join(empty, "none"), "2026-01-03-abc", files[0], "-root is the directory of the module"},
+	} {
+		err := run(t.Context(), append([]string{"report", "-root", c.root, "-as", c.name}, strings.Fields(c.file)...), &out)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %s: %v, want %q", c.name, c.file, err, c.want)
+		}
+	}
+	if kept, err := filepath.Glob(filepath.Join(root, "bench", "history", "*")); err != nil || len(kept) != 3 {
+		t.Errorf("the history holds %v, %v", kept, err)
 	}
 }

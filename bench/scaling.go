@@ -13,6 +13,9 @@ import (
 
 var scalingColumns = append([]string{"one core s", "two cores s", "faster by"}, harness.UsageColumns...)
 
+// leastTable is how many rows the smallest table has.
+const leastTable = 100_000
+
 // scaling runs queries on one core and on two: all of them over tables of 100,000 rows
 // and more, and one aggregate of 1,000 groups and more.
 func (s *suites) scaling(ctx context.Context) error {
@@ -20,7 +23,7 @@ func (s *suites) scaling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for rows := int64(100_000); rows <= s.rows; rows *= 10 {
+	for rows := int64(leastTable); rows <= s.rows; rows *= 10 {
 		for _, format := range []string{"parquet", "csv"} {
 			for _, q := range all {
 				name := fmt.Sprintf("%s, %s, %d rows", q.Name, format, rows)

@@ -107,17 +107,9 @@ func zoneOffset(us int64, loc *time.Location) int64 {
 	return int64(seconds) * MicrosPerSecond
 }
 
-// ToLocal turns an instant, microseconds since the epoch, into the reading of a
-// wall clock in loc, as microseconds since 1970-01-01 00:00 on that clock.
-func ToLocal(us int64, loc *time.Location) int64 {
-	if IsUTC(loc) {
-		return us
-	}
-	return clamped(us, zoneOffset(us, loc))
-}
-
-// LocalDay is ToLocal as a day and the microseconds since its midnight, which are exact at both
-// ends of the range too.
+// LocalDay is the reading of a wall clock in loc at an instant, microseconds since the epoch: the
+// day, counted from 1970, and the microseconds since its midnight. At both ends of the range the
+// clock may show what is no instant in UTC.
 func LocalDay(at int64, loc *time.Location) (day, us int64) {
 	day, us = FloorDiv(at, MicrosPerDay), FloorMod(at, MicrosPerDay)
 	if IsUTC(loc) {
@@ -145,17 +137,16 @@ func FromLocal(wall int64, loc *time.Location) int64 {
 	return clamped(wall, -before)
 }
 
-// FromLocalNear is FromLocal for a wall clock that was moved from the instant from: of two
+// FromLocalNear is Instant for a wall clock that was moved from the instant from: of two
 // instants it is the one with the offset that loc has at from, if there is one.
-func FromLocalNear(wall, from int64, loc *time.Location) int64 {
-	if IsUTC(loc) {
-		return wall
+func FromLocalNear(day, us, from int64, loc *time.Location) (at int64, ok bool) {
+	if !IsUTC(loc) && IsTimestampDay(day) {
+		offset := zoneOffset(from, loc)
+		if at := day*MicrosPerDay + us - offset; zoneOffset(at, loc) == offset {
+			return at, true
+		}
 	}
-	offset := zoneOffset(from, loc)
-	if at := clamped(wall, -offset); zoneOffset(at, loc) == offset {
-		return at
-	}
-	return FromLocal(wall, loc)
+	return Instant(day, us, loc)
 }
 
 // LastTimestampDay is how far a day may be from 1970, either way, for all of it to be a
@@ -170,7 +161,7 @@ func IsTimestampDay(day int64) bool { return -LastTimestampDay <= day && day <= 
 func StartOfDay(day int64, loc *time.Location) int64 {
 	midnight := day * MicrosPerDay
 	at := FromLocal(midnight, loc)
-	if ToLocal(at, loc) == midnight {
+	if onDay, us := LocalDay(at, loc); onDay == day && us == 0 {
 		return at
 	}
 	start, _ := time.UnixMicro(at).In(loc).ZoneBounds()

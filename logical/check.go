@@ -69,6 +69,9 @@ func check(n Node, mode connector.OutputMode, up above) error {
 	case *Limit:
 		err = checkLimit(x, mode)
 	case *Join:
+		if joinsOrders(x) {
+			break // the query has no join: what it asks for is refused below
+		}
 		err = checkJoin(x, mode)
 		if IsStreaming(x.Left) && IsStreaming(x.Right) {
 			below = up.under("a join of streams")
@@ -108,6 +111,17 @@ func orderedAggregate() error {
 	return &UnsupportedError{What: "ORDER BY inside or below an aggregate, or the n largest or smallest values (max(x, n)), on a stream",
 		Reason: "the rows of a group arrive over many batches, in whatever order",
 		Remedy: "collect the values with what orders them, array_sort(collect_list(struct(ts, x))), or aggregate in a query over the output"}
+}
+
+// joinsOrders says whether the join is of the groups of one aggregate, which the query asks
+// for in more than one order.
+func joinsOrders(j *Join) bool {
+	a, ok := j.Right.(*Aggregate)
+	if !ok {
+		return false
+	}
+	_, ok = a.Input.(*Sort)
+	return ok
 }
 
 func checkUnion(u *Union) error {

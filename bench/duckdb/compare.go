@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -40,10 +41,13 @@ func compare(ctx context.Context, args []string) error {
 	f.Int64Var(&c.rows, "rows", 1_000_000, "rows of each table")
 	f.IntVar(&c.n, "n", 5, "runs of each query; the median counts")
 	f.IntVar(&c.threads, "threads", 2, "threads of both engines")
-	if err := f.Parse(args); err != nil {
+	if err := c.out.parse(f, args, "rows", "n", "threads"); err != nil {
 		return err
 	}
-	c.formats = strings.Split(*formats, ",")
+	var err error
+	if c.formats, err = harness.KnownList("format", *formats, gen.Formats); err != nil {
+		return err
+	}
 	return c.run(ctx, os.Stdout)
 }
 
@@ -52,11 +56,11 @@ func (c *comparison) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if all, err = matching(all, c.only); err != nil {
+		return err
+	}
 	for _, format := range c.formats {
 		for _, q := range all {
-			if !strings.Contains(q.Name, c.only) {
-				continue
-			}
 			ours, theirs, same, err := c.query(ctx, q, format)
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -75,28 +79,41 @@ func (c *comparison) query(ctx context.Context, q queries.Query, format string) 
 	if err != nil {
 		return nil, nil, "", err
 	}
-	var got, want []string
 	for range c.n {
 		m, err := harness.Tidemill(ctx, c.tidemill, "query", "--format", "csv", "--set", fmt.Sprintf("threads=%d", c.threads), q.Text(false, file))
 		if err != nil {
 			return nil, nil, "", err
 		}
 		ours = append(ours, m)
-		if got, err = csvRow(m.Stdout); err != nil {
+		got, err := csvRow(m.Stdout)
+		if err != nil {
 			return nil, nil, "", err
 		}
 		m, result, err := runDuckDB(ctx, c.threads, "", q.Text(true, file))
 		if err != nil {
 			return nil, nil, "", err
 		}
-		theirs, want = append(theirs, m), result.Row
-	}
-	same = "yes"
-	if !sameRow(got, want) {
-		same = fmt.Sprintf("NO: %v, %v", got, want)
+		theirs = append(theirs, m)
+		if same = agreement(got, result.Row, q.NaN); strings.HasPrefix(same, differs) {
+			break // a later turn does not hide it
+		}
 	}
 	return ours, theirs, same, nil
 }
+
+// agreement is what is said of the rows of both engines; it begins with differs where they
+// are not the same. nan is the documented difference that lets DuckDB give NaN, or nothing.
+func agreement(got, want []string, nan string) string {
+	switch {
+	case sameRow(got, want, false):
+		return "yes"
+	case nan != "" && sameRow(got, want, true):
+		return "yes, but for " + nan
+	}
+	return fmt.Sprintf("%s: %q, %q", differs, got, want)
+}
+
+const differs = "NO"
 
 // data is the path of a table; it is made if it is not there.
 func (c *comparison) data(ctx context.Context, name, format string) (string, error) {
@@ -140,23 +157,54 @@ func makeTable(args []string) error {
 
 // csvRow is the first row of a CSV output with a header.
 func csvRow(b []byte) ([]string, error) {
-	rows, err := csv.NewReader(strings.NewReader(string(b))).ReadAll()
+	rows, err := csvRows(b)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) < 2 {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("no row in %q", b)
 	}
-	return rows[1], nil
+	return rows[0], nil
 }
 
-// sameRow compares two rows of text; numbers may differ in the last digits.
-func sameRow(a, b []string) bool {
-	return slices.EqualFunc(a, b, func(x, y string) bool {
+// csvRows are the rows of a CSV output after its header. A null in the only column is an
+// empty line, which a reader of CSV leaves out.
+func csvRows(b []byte) (rows [][]string, err error) {
+	r := csv.NewReader(bytes.NewReader(b))
+	head, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("no header in %q: %w", b, err)
+	}
+	for {
+		for at := r.InputOffset(); len(head) == 1 && at < int64(len(b)) && b[at] == '\n'; at++ {
+			rows = append(rows, []string{nullText})
+		}
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+}
+
+// sameRow compares our row with DuckDB's, as text; numbers may differ in the last digits,
+// and where a NaN of DuckDB is allowed it is the same as all.
+func sameRow(ours, theirs []string, nan bool) bool {
+	return slices.EqualFunc(ours, theirs, func(x, y string) bool {
 		f, err1 := strconv.ParseFloat(x, 64)
 		g, err2 := strconv.ParseFloat(y, 64)
-		if err1 != nil || err2 != nil {
+		switch {
+		case nan && err2 == nil && math.IsNaN(g):
+			return true
+		case err1 != nil || err2 != nil:
 			return x == y
+		case math.IsNaN(f) || math.IsNaN(g):
+			return math.IsNaN(f) && math.IsNaN(g)
+		case math.IsInf(f, 0) || math.IsInf(g, 0):
+			return f == g
 		}
 		return math.Abs(f-g) <= 1e-9*math.Max(math.Abs(f), math.Abs(g))
 	})

@@ -149,7 +149,6 @@ func (v value) String() string {
 }
 
 func number(r *big.Rat) value    { return value{kind: "number", exact: r} }
-func integer(i int64) value      { return number(new(big.Rat).SetInt64(i)) }
 func double(f float64) value     { return value{kind: "double", float: f} }
 func named(kind, t string) value { return value{kind: kind, text: t} }
 

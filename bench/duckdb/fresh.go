@@ -36,7 +36,10 @@ func fresh(ctx context.Context, args []string) error {
 	f.IntVar(&c.files, "files", 100, "number of files")
 	f.Int64Var(&c.rows, "rows", 50_000, "rows of a file")
 	f.IntVar(&c.threads, "threads", 2, "threads of both engines")
-	if err := f.Parse(args); err != nil {
+	if err := c.out.parse(f, args, "files", "rows", "threads"); err != nil {
+		return err
+	}
+	if err := harness.Known("format", c.format, gen.Formats); err != nil {
 		return err
 	}
 	return c.run(ctx, os.Stdout)

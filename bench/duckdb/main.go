@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
+
+	"github.com/tidemill/tidemill/bench/harness"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "duckdb:", err)
-		os.Exit(1)
-	}
+	os.Exit(harness.ExitCode(os.Stderr, "duckdb", run(ctx, os.Args[1:])))
 }
 
 func run(ctx context.Context, args []string) error {
@@ -36,5 +33,5 @@ func run(ctx context.Context, args []string) error {
 			return freshProcess(ctx, args[1:])
 		}
 	}
-	return errors.New("usage: duckdb compare|tpch|fresh|smoke [flags]; -h after a command lists its flags")
+	return harness.Misused("usage: duckdb compare|tpch|fresh|smoke [flags]; -h after a command lists its flags")
 }

@@ -108,11 +108,21 @@ func firstRow(ctx context.Context, db *sql.DB, query string) (first []string, co
 		count++
 		if first == nil {
 			for _, v := range values {
-				first = append(first, fmt.Sprint(*v.(*any)))
+				first = append(first, textOf(*v.(*any)))
 			}
 		}
 	}
 	return first, count, rows.Err()
+}
+
+// nullText is a null as text, which is how tidemill writes one in CSV.
+const nullText = ""
+
+func textOf(v any) string {
+	if v == nil {
+		return nullText
+	}
+	return fmt.Sprint(v)
 }
 
 // runDuckDB runs a query twice in a new process, after setup, and measures the second

@@ -3,8 +3,10 @@ package main
 import (
 	"flag"
 	"io"
+	"strings"
 
 	"github.com/tidemill/tidemill/bench/harness"
+	"github.com/tidemill/tidemill/bench/queries"
 )
 
 // output is where the results of a command go beside its table.
@@ -20,6 +22,37 @@ func newOutput(suite string) *output {
 
 func (o *output) flags(f *flag.FlagSet) { o.to.Flags(f) }
 
+// parse reads the flags of a command. positive are those whose numbers must be above zero.
+func (o *output) parse(f *flag.FlagSet, args []string, positive ...string) error {
+	if err := harness.Parse(f, args); err != nil {
+		return err
+	}
+	if err := harness.Positive(f, positive...); err != nil {
+		return err
+	}
+	return o.to.Check()
+}
+
+// matching are the queries whose name contains what -queries says.
+func matching(all []queries.Query, only string) ([]queries.Query, error) {
+	return containing(all, func(q queries.Query) string { return q.Name }, "queries", only)
+}
+
+// containing are those whose name contains what a flag says; that none does is an error.
+func containing[T any](all []T, name func(T) string, flagName, only string) (kept []T, err error) {
+	var names []string
+	for _, one := range all {
+		names = append(names, name(one))
+		if strings.Contains(name(one), only) {
+			kept = append(kept, one)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, harness.NothingMatches(flagName, only, names)
+	}
+	return kept, nil
+}
+
 // sideColumns are the columns of what was run on both engines.
 var sideColumns = []string{"tidemill s", "DuckDB s", harness.RatioColumn, "CPU ratio", "tidemill MB", "DuckDB MB", "alloc MB", "allocs", "read MB", "DuckDB read MB", "same"}
 
@@ -33,7 +66,7 @@ func (o *output) add(name string, ours, theirs []harness.Measurement, same strin
 		return
 	}
 	a, b := harness.Median(ours), harness.Median(theirs)
-	res.Notes = map[string]string{"same": same}
+	res.Notes, res.Differs = map[string]string{"same": same}, strings.HasPrefix(same, differs)
 	res.Set("tidemill s", a.Wall.Seconds(), "tidemill-s")
 	res.Set("DuckDB s", b.Wall.Seconds(), "duckdb-s")
 	res.Set(harness.RatioColumn, a.Wall.Seconds()/b.Wall.Seconds(), "ratio")

@@ -60,6 +60,9 @@ func (w *smokeWork) measure(ctx context.Context, turns int) error {
 			w.theirs = theirs
 		}
 	}
+	if w.ours <= 0 || w.theirs <= 0 {
+		return fmt.Errorf("%s: no processor time was measured", w.name)
+	}
 	return nil
 }
 
@@ -79,7 +82,10 @@ func runSmoke(ctx context.Context, args []string) error {
 	f.IntVar(&s.turns, "turns", 3, "turns of each work; the least time counts")
 	f.IntVar(&s.threads, "threads", 2, "threads of both engines")
 	f.BoolVar(&s.record, "record", false, "write the ratios into the file instead of comparing with it")
-	if err := f.Parse(args); err != nil {
+	if err := harness.Parse(f, args); err != nil {
+		return err
+	}
+	if err := harness.Positive(f, "turns", "threads"); err != nil {
 		return err
 	}
 	works, err := s.works()
@@ -87,6 +93,9 @@ func runSmoke(ctx context.Context, args []string) error {
 		return err
 	}
 	if s.record {
+		if err := harness.CheckWritable("file", s.file); err != nil {
+			return err
+		}
 		return s.recordAll(ctx, works)
 	}
 	return s.compareAll(ctx, works)

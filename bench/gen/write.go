@@ -6,7 +6,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,8 +21,11 @@ import (
 // Formats are the formats that Write knows.
 var Formats = []string{"parquet", "csv", "jsonl"}
 
-// Write writes the table into one file.
+// Write writes the table into one file. A format that is not known makes none.
 func Write(fsys vfs.FS, name, format string, d *Data) error {
+	if !slices.Contains(Formats, format) {
+		return fmt.Errorf("format %q is unknown; known are %s", format, strings.Join(Formats, ", "))
+	}
 	h, err := fsys.Create(name)
 	if err != nil {
 		return err
@@ -49,7 +54,7 @@ func encode(w io.Writer, format string, d *Data) error {
 	case "jsonl":
 		return writeJSON(w, d)
 	}
-	return fmt.Errorf("format %q is unknown; known are %v", format, Formats)
+	panic("bug: no encoder for format " + format)
 }
 
 func writeCSV(w io.Writer, d *Data) error {

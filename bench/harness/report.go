@@ -2,8 +2,6 @@ package harness
 
 import (
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +23,8 @@ type Result struct {
 	Notes  map[string]string `json:"notes,omitempty"`
 	// Failed is why there are no values.
 	Failed string `json:"failed,omitempty"`
+	// Differs says that engines gave different results; a note tells them.
+	Differs bool `json:"-"`
 }
 
 // Value is a number with its unit, as Go's benchmark format has it.
@@ -235,33 +235,6 @@ func Short(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
-}
-
-// Outputs are the files a report goes to, and the flags that name them.
-type Outputs struct{ bench, json, chart string }
-
-// Flags adds the flags.
-func (o *Outputs) Flags(f *flag.FlagSet) {
-	f.StringVar(&o.bench, "bench", "", "write Go's benchmark format to this file, too")
-	f.StringVar(&o.json, "json", "", "write JSON to this file, too; bench report reads it")
-	f.StringVar(&o.chart, "chart", "", "draw a chart into this SVG file, too")
-}
-
-// Write prints the tables and fills the files that were asked for.
-func (o *Outputs) Write(out io.Writer, r *Report) error {
-	return errors.Join(r.WriteTables(out), ToFile(o.bench, r.WriteBench), ToFile(o.json, r.WriteJSON), ToFile(o.chart, r.WriteChart))
-}
-
-// ToFile writes into a file; no name is nothing to do.
-func ToFile(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // Quantile is the value below which a share of the list lies.

@@ -4,7 +4,8 @@
 // A file begins with comments: what it is, `-- data:` the data set, and `-- check:`
 // aggregates over the result, which make an engine compute all of it and show whether
 // two engines agree. {data} stands for the file. Where the engines' dialects differ, a
-// second query stands after a line `-- duckdb:`.
+// second query stands after a line `-- duckdb:`. `-- nan:` names the entry of
+// docs/sql/differences.md that lets DuckDB give NaN where we give null.
 package queries
 
 import (
@@ -22,6 +23,7 @@ type Query struct {
 	Name, Title string
 	Data        string // h2o or events
 	Check       string
+	NaN         string // the documented difference, if any
 	SQL, DuckDB string
 }
 
@@ -62,6 +64,8 @@ func parse(name, text string) (Query, error) {
 			q.Data = strings.TrimSpace(comment[len("data:"):])
 		case strings.HasPrefix(comment, "check:"):
 			q.Check = strings.TrimSpace(comment[len("check:"):])
+		case strings.HasPrefix(comment, "nan:"):
+			q.NaN = strings.TrimSpace(comment[len("nan:"):])
 		case comment == "duckdb:":
 			into = &q.DuckDB
 		case q.Title == "":

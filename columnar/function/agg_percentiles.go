@@ -2,6 +2,7 @@ package function
 
 import (
 	"math"
+	"math/big"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -299,10 +300,23 @@ func (a *percentiles) at(sorted []int64, share float64) int64 {
 		return sorted[low]
 	}
 	if columnar.IsFloat(a.words.dt) {
-		from := wordFloat(sorted[low])
-		return floatWord(from + (wordFloat(sorted[low+1])-from)*part)
+		return floatWord(between(wordFloat(sorted[low]), wordFloat(sorted[low+1]), part))
 	}
-	return sorted[low] + int64(math.Round(float64(sorted[low+1]-sorted[low])*part))
+	return wordBetween(sorted[low], sorted[low+1], part)
+}
+
+// wordBetween is between for whole numbers, from the lower one, exactly: their distance may take
+// 64 bits. A half is rounded up.
+func wordBetween(from, to int64, part float64) int64 {
+	const exact, prec = 1 << 53, 64 + 53
+	way := uint64(to) - uint64(from)
+	if way <= exact {
+		return from + int64(math.Round(float64(way)*part))
+	}
+	product := new(big.Float).SetPrec(prec).SetUint64(way)
+	product.Mul(product, big.NewFloat(part))
+	whole, _ := product.Add(product, big.NewFloat(0.5)).Uint64()
+	return int64(uint64(from) + whole)
 }
 
 var _ Absorber = (*percentiles)(nil)

@@ -293,9 +293,19 @@ func interpolated(v []float64, p float64) float64 {
 	at := p * float64(len(v)-1)
 	low := int(at)
 	if part := at - float64(low); part > 0 {
-		return v[low] + (v[low+1]-v[low])*part
+		return between(v[low], v[low+1], part)
 	}
 	return v[low]
+}
+
+// between is the value a part of the way from one value to another, whose distance may be more
+// than a DOUBLE holds.
+func between(from, to, part float64) float64 {
+	if way := to - from; !math.IsInf(way, 0) {
+		return from + way*part
+	}
+	half := (to/2 - from/2) * part
+	return from + half + half
 }
 
 // quantileOf is interpolated of values that are not sorted, as order words. It moves
@@ -305,7 +315,7 @@ func quantileOf(w []int64, p float64) float64 {
 	low := int(at)
 	least := wordFloat(nth(w, low))
 	if part := at - float64(low); part > 0 {
-		return least + (wordFloat(slices.Min(w[low+1:]))-least)*part
+		return between(least, wordFloat(slices.Min(w[low+1:])), part)
 	}
 	return least
 }

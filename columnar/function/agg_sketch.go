@@ -372,7 +372,7 @@ func approxQuantileAggregate() *Aggregate {
 	return &Aggregate{
 		Name:    "approx_quantile",
 		Aliases: []string{"approx_percentile", "percentile_approx"},
-		Doc:     "About the value that a share of the values, the second argument (a constant from 0 to 1), lies below, nulls aside: within half a per cent of a value at that place, by a DDSketch. An array of shares, written out, gives an array; an accuracy as the third argument changes nothing.",
+		Doc:     "About the value that a share of the values, the second argument (a constant from 0 to 1), lies below, nulls aside: within half a per cent of a value at that place, by a DDSketch. An array of shares, written out, gives an array; with an accuracy (a whole number) as the third argument the rank is exact, and the value is that of percentile_disc, as a DOUBLE, for which all values are kept.",
 		Example: "SELECT round(approx_quantile(x, 0.5)) FROM (VALUES (1), (NULL), (10), (3)) AS t(x) = 3.0",
 		Overloads: []AggregateOverload{{
 			Args: []Matcher{doubleArg, doubleArg}, Constant: oneShare, Result: resultType(columnar.Float64),

@@ -232,6 +232,23 @@ func nullableRows[T any](c *call, f func(i int) (T, bool)) (arrow.Array, error) 
 	return kernel.Wrap(c.out, c.rows, nulls, valid, buf), nil
 }
 
+// someRows is nullableRows for functions that may fail for some rows too.
+func someRows[T any](c *call, f func(i int) (T, bool, error)) (arrow.Array, error) {
+	var failed error
+	a, _ := nullableRows(c, func(i int) (T, bool) {
+		v, ok, err := f(i)
+		if err != nil && failed == nil && c.active.Get(i) {
+			failed = err
+		}
+		return v, ok
+	})
+	if failed != nil {
+		a.Release()
+		return nil, failed
+	}
+	return a, nil
+}
+
 // boolRows makes a BOOLEAN column: f gives the value of a row whose arguments are not
 // null.
 func (c *call) boolRows(f func(i int) bool) (arrow.Array, error) {

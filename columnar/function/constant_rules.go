@@ -19,8 +19,7 @@ type constantRule struct {
 
 type constantCheck = func(types []arrow.DataType, constants []arrow.Array) error
 
-// constantRules are the rules for numbers, words and patterns that are plain values to the
-// kernel. What a kernel compiles once is checked where it does that. The forms with try_ have
+// constantRules are the rules for numbers, values to the kernel that are an error of every row. What a kernel compiles once is checked where it does that. The forms with try_ have
 // none: they are null. They are for what somebody wrote: a constant that an optimizer finds is
 // as good as a column, which is an error, or null, for the rows that have it.
 var constantRules = []constantRule{
@@ -47,10 +46,15 @@ var constantRules = []constantRule{
 	{"slice", whole(2, isLength)},
 	{"list_resize", whole(1, isLength)},
 	{"split_part", whole(2, notZeroPart)},
+	{"width_bucket", whole(3, positive("number of buckets"))},
+}
+
+// writtenRules are those for words and patterns, which are as wrong where no row comes to them,
+// and for what would silently be null.
+var writtenRules = []constantRule{
 	{"sha2", whole(1, digestLength)},
 	{"conv", whole(1, within("base %d", 2, 36))},
 	{"conv", whole(2, within("base %d", 2, 36))},
-	{"width_bucket", whole(3, positive("number of buckets"))},
 	{"next_day", word(1, isWeekday)},
 	{"parse_url", word(1, isPartOfURL)},
 	{"truncate", word(1, isDateUnit)},
@@ -60,10 +64,16 @@ var constantRules = []constantRule{
 }
 
 // CheckConstants refuses constants, nil for all other arguments and for null, that f cannot work
-// with, of argument types after casting. Bind refuses more of them.
-func (f *Scalar) CheckConstants(types []arrow.DataType, constants []arrow.Array) error {
-	for _, check := range f.constants {
+// with, of argument types after casting. Bind refuses more of them. In a branch that a row may
+// not take, a value is left to the rows that do.
+func (f *Scalar) CheckConstants(types []arrow.DataType, constants []arrow.Array, inBranch bool) error {
+	for _, check := range f.written {
 		if err := check(types, constants); err != nil {
+			return err
+		}
+	}
+	for _, check := range f.constants {
+		if err := check(types, constants); err != nil && !inBranch {
 			return err
 		}
 	}
@@ -79,6 +89,10 @@ func applyConstantRules(scalars []*Scalar) {
 	for _, rule := range constantRules {
 		f := named[rule.function]
 		f.constants = append(f.constants, rule.check)
+	}
+	for _, rule := range writtenRules {
+		f := named[rule.function]
+		f.written = append(f.written, rule.check)
 	}
 }
 

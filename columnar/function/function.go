@@ -71,7 +71,7 @@ type Scalar struct {
 	Example   string // an expression, and its result after " = "; run as a test
 	Overloads []Overload
 
-	constants []constantCheck // see CheckConstants
+	constants, written []constantCheck // see CheckConstants
 }
 
 // Overload is one signature of a Scalar. All of Args must match; with Variadic the

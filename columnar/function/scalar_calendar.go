@@ -41,12 +41,16 @@ func calendarScalars() []*Scalar {
 			in := numbersOf[int32](c.args[0])
 			return fixedRows(c, func(i int) int32 { return in.at(i) })
 		}),
-		define("next_day", "The first date after the given one on a day of the week, named in English; null for another word.", "next_day(make_date(2024, 5, 6), 'Monday') = 2024-05-13", []Matcher{date, varchar}, columnar.Date, func(c *call) (arrow.Array, error) {
+		defineFallible("next_day", "The first date after the given one on a day of the week, named in English; null for another word.", "next_day(make_date(2024, 5, 6), 'Monday') = 2024-05-13", []Matcher{date, varchar}, columnar.Date, func(c *call) (arrow.Array, error) {
 			in, name := numbersOf[int32](c.args[0]), kernel.TextsOf(c.args[1])
-			return nullableRows(c, func(i int) (int32, bool) {
+			return someRows(c, func(i int) (int32, bool, error) {
 				day, ok := weekdayNamed(string(name.At(i)))
+				if !ok {
+					return 0, false, nil
+				}
 				ahead := columnar.FloorMod(day-int64(in.at(i))-4-1, 7) + 1
-				return in.at(i) + int32(ahead), ok
+				next, err := dateOf(int64(in.at(i))+ahead, "the next such day of the week after", in.at(i))
+				return next, true, err
 			})
 		}),
 		ageScalar(), makeTimeScalar(), exactSecondScalar(),
@@ -88,8 +92,13 @@ func (c *call) localDays(k int) func(i int) int64 {
 	}
 	in := numbersOf[int64](c.args[k])
 	return func(i int) int64 {
-		return columnar.FloorDiv(columnar.ToLocal(in.at(i), c.env.Location), columnar.MicrosPerDay)
+		return localDay(in.at(i), c.env.Location)
 	}
+}
+
+func localDay(at int64, loc *time.Location) int64 {
+	day, _ := columnar.LocalDay(at, loc)
+	return day
 }
 
 // onDays is a number of a day.
@@ -127,23 +136,24 @@ func ageScalar() *Scalar {
 	return define("age", "How much later the first time is than the second, in months, days of a month and a rest.", "age(make_timestamp(2024, 3, 1, 0, 0, 0), make_timestamp(2024, 1, 31, 0, 0, 0)) = 1 month 1 day", []Matcher{timestamp, timestamp}, columnar.Interval, func(c *call) (arrow.Array, error) {
 		a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 		return fixedRows(c, func(i int) arrow.MonthDayNanoInterval {
-			x, y := columnar.ToLocal(a.at(i), c.env.Location), columnar.ToLocal(b.at(i), c.env.Location)
-			if x >= y {
-				return age(x, y)
-			}
-			v := age(y, x)
-			return arrow.MonthDayNanoInterval{Months: -v.Months, Days: -v.Days, Nanoseconds: -v.Nanoseconds}
+			return age(a.at(i), b.at(i), c.env.Location)
 		})
 	})
 }
 
 // age takes the parts of two wall clocks apart from each other and borrows: a day is 24
 // hours, a month those days that the month of the earlier time has.
-func age(later, earlier int64) arrow.MonthDayNanoInterval {
-	ly, lm, ld := columnar.CivilFromDays(columnar.FloorDiv(later, columnar.MicrosPerDay))
-	ey, em, ed := columnar.CivilFromDays(columnar.FloorDiv(earlier, columnar.MicrosPerDay))
+func age(later, earlier int64, loc *time.Location) arrow.MonthDayNanoInterval {
+	lDay, lRest := columnar.LocalDay(later, loc)
+	eDay, eRest := columnar.LocalDay(earlier, loc)
+	if lDay < eDay || lDay == eDay && lRest < eRest {
+		v := age(earlier, later, loc)
+		return arrow.MonthDayNanoInterval{Months: -v.Months, Days: -v.Days, Nanoseconds: -v.Nanoseconds}
+	}
+	ly, lm, ld := columnar.CivilFromDays(lDay)
+	ey, em, ed := columnar.CivilFromDays(eDay)
 	months, days := (ly-ey)*12+int64(lm-em), int64(ld-ed)
-	rest := columnar.FloorMod(later, columnar.MicrosPerDay) - columnar.FloorMod(earlier, columnar.MicrosPerDay)
+	rest := lRest - eRest
 	if rest < 0 {
 		rest, days = rest+columnar.MicrosPerDay, days-1
 	}
@@ -202,26 +212,18 @@ func tryTimeScalar(name, doc, example string, out arrow.DataType, aliases ...str
 // tryParseRows is parseRows with nulls for errors, but for patterns that are none.
 func tryParseRows[T any](c *call, of func(i int) (*timePattern, error), value func(t parsedTime, loc *time.Location) (T, bool)) (arrow.Array, error) {
 	in := kernel.TextsOf(c.args[0])
-	var bad error
-	a, _ := nullableRows(c, func(i int) (v T, ok bool) {
+	return someRows(c, func(i int) (v T, ok bool, err error) {
 		p, err := of(i)
 		if err != nil {
-			if bad == nil && c.active.Get(i) {
-				bad = err
-			}
-			return v, false
+			return v, false, err
 		}
 		t, ok := p.parse(string(in.At(i)))
 		if !ok {
-			return v, false
+			return v, false, nil
 		}
-		return value(t, c.env.Location)
+		v, ok = value(t, c.env.Location)
+		return v, ok, nil
 	})
-	if bad != nil {
-		a.Release()
-		return nil, bad
-	}
-	return a, nil
 }
 
 // intervalOf is a number of units as an interval.

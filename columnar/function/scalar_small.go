@@ -209,8 +209,11 @@ func convertTimezoneScalar() *Scalar {
 				return 0, err
 			}
 			// What clocks show is a time in the session time zone on both sides.
-			clock := columnar.ToLocal(at.at(i), c.env.Location)
-			return columnar.FromLocal(columnar.ToLocal(columnar.FromLocal(clock, from), to), c.env.Location), nil
+			moved, err := moveZone(at.at(i), c.env.Location, from)
+			if err != nil {
+				return 0, err
+			}
+			return moveZone(moved, to, c.env.Location)
 		})
 	}
 	f := defineFallible("convert_timezone", "What the clocks of a time zone show when those of another (of the session, if only one is named) show a time: convert_timezone(from, to, time).", "convert_timezone('Europe/Berlin', 'America/New_York', make_timestamp(2024, 7, 1, 12, 0, 0)) = 2024-07-01 06:00:00",

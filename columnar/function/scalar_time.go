@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -69,6 +70,34 @@ func moveDate(a, b Matcher, at, by int, sign int64, try bool) Overload {
 			})
 		}), nil
 	}}
+}
+
+// DateMove is how the function of a name, + or - or their form with try_, moves a DATE by an
+// INTERVAL, that may come first, of whole days and months: the result is a DATE. Whether an
+// interval is such, its type does not say, so that no overload of the function can be this one.
+func DateMove(name string, intervalFirst bool) *Signature {
+	try, sign := strings.HasPrefix(name, "try_"), int64(1)
+	if name == "-" || name == "try_subtract" {
+		sign = -1
+	}
+	args, types, at, by := []Matcher{date, interval}, []arrow.DataType{columnar.Date, columnar.Interval}, 0, 1
+	if intervalFirst {
+		slices.Reverse(args)
+		slices.Reverse(types)
+		at, by = 1, 0
+	}
+	o := overload(args, columnar.Date, func(c *call) (arrow.Array, error) {
+		from, d := numbersOf[int32](c.args[at]), numbersOf[arrow.MonthDayNanoInterval](c.args[by])
+		return rowsOrNull(c, try, func(i int) (int32, error) {
+			day, ok := kernel.MoveDay(int64(from.at(i)), d.at(i), sign)
+			if !ok {
+				return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s %c (%s) overflows DATE", columnar.AppendDate(nil, int64(from.at(i))), "- +"[sign+1], columnar.AppendInterval(nil, d.at(i)))}
+			}
+			return int32(day), nil
+		})
+	})
+	o.Fallible = !try
+	return &Signature{Overload: &o, Args: types, Result: columnar.Date}
 }
 
 // timeOfDay takes a TIME.
@@ -230,7 +259,7 @@ func todayScalar() *Scalar {
 		Result: always(columnar.Date), Volatility: Stable,
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				return columnar.Constant(env.Mem, columnar.Date, columnar.FloorDiv(columnar.ToLocal(env.Now, env.Location), columnar.MicrosPerDay))
+				return columnar.Constant(env.Mem, columnar.Date, localDay(env.Now, env.Location))
 			}, nil
 		},
 	}}}
@@ -241,7 +270,8 @@ func currentTimeScalar() *Scalar {
 		Result: always(columnar.Time), Volatility: Stable,
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return func(env *Env, _ []columnar.Datum, _ int, _ *columnar.Bitmap) (columnar.Datum, error) {
-				return columnar.Constant(env.Mem, columnar.Time, columnar.FloorMod(columnar.ToLocal(env.Now, env.Location), columnar.MicrosPerDay))
+				_, us := columnar.LocalDay(env.Now, env.Location)
+				return columnar.Constant(env.Mem, columnar.Time, us)
 			}, nil
 		},
 	}}}
@@ -538,7 +568,7 @@ func monthsBetweenScalar() *Scalar {
 	run := func(c *call) (arrow.Array, error) {
 		a, b := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 		return fixedRows(c, func(i int) float64 {
-			v := monthsBetween(columnar.ToLocal(a.at(i), c.env.Location), columnar.ToLocal(b.at(i), c.env.Location))
+			v := monthsBetween(a.at(i), b.at(i), c.env.Location)
 			if len(c.args) > 2 && !columnar.Value(c.args[2].Array(), c.place(2, i)).(bool) {
 				return v
 			}
@@ -549,27 +579,28 @@ func monthsBetweenScalar() *Scalar {
 		[]Matcher{timestamp, timestamp}, columnar.Float64, run).alsoFor([]Matcher{timestamp, timestamp, boolean}, columnar.Float64, run)
 }
 
-func monthsBetween(a, b int64) float64 {
-	ad, bd := columnar.FloorDiv(a, columnar.MicrosPerDay), columnar.FloorDiv(b, columnar.MicrosPerDay)
+func monthsBetween(a, b int64, loc *time.Location) float64 {
+	ad, aus := columnar.LocalDay(a, loc)
+	bd, bus := columnar.LocalDay(b, loc)
 	ay, am, aday := columnar.CivilFromDays(ad)
 	by, bm, bday := columnar.CivilFromDays(bd)
 	months := float64((ay-by)*12 + int64(am-bm))
 	if aday == bday || aday == columnar.DaysInMonth(ay, am) && bday == columnar.DaysInMonth(by, bm) {
 		return months
 	}
-	rest := (int64(aday-bday))*columnar.MicrosPerDay + columnar.FloorMod(a, columnar.MicrosPerDay) - columnar.FloorMod(b, columnar.MicrosPerDay)
+	rest := (int64(aday-bday))*columnar.MicrosPerDay + aus - bus
 	return months + float64(rest)/float64(31*columnar.MicrosPerDay)
 }
 
 func lastDayScalar() *Scalar {
 	return &Scalar{Name: "last_day", Doc: "The last day of the month a date lies in.", Example: "last_day(make_date(2024, 2, 3)) = 2024-02-29", Overloads: []Overload{{
-		Args: []Matcher{date}, Result: always(columnar.Date),
+		Args: []Matcher{date}, Result: always(columnar.Date), Fallible: true,
 		Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 			return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
 				in := numbersOf[int32](c.args[0])
-				return fixedRows(c, func(i int) int32 {
+				return fallibleRows(c, func(i int) (int32, error) {
 					y, m, _ := columnar.CivilFromDays(int64(in.at(i)))
-					return int32(columnar.DaysFromCivil(y, m, columnar.DaysInMonth(y, m)))
+					return dateOf(columnar.DaysFromCivil(y, m, columnar.DaysInMonth(y, m)), "the last day of the month of", in.at(i))
 				})
 			}), nil
 		},
@@ -599,17 +630,7 @@ func dateDiffScalar() *Scalar {
 // daysBetween counts the dates between two times.
 func daysBetween() Kernel {
 	return onRows(columnar.Int32, func(c *call) (arrow.Array, error) {
-		day := func(d columnar.Datum) func(i int) int64 {
-			if d.Type().ID() == arrow.DATE32 {
-				days := numbersOf[int32](d)
-				return func(i int) int64 { return int64(days.at(i)) }
-			}
-			at := numbersOf[int64](d)
-			return func(i int) int64 {
-				return columnar.FloorDiv(columnar.ToLocal(at.at(i), c.env.Location), columnar.MicrosPerDay)
-			}
-		}
-		end, start := day(c.args[0]), day(c.args[1])
+		end, start := c.localDays(0), c.localDays(1)
 		return fixedRows(c, func(i int) int32 { return int32(end(i) - start(i)) })
 	})
 }
@@ -697,13 +718,40 @@ func fromUTCScalar(name, doc, example string, from bool) *Scalar {
 						return 0, err
 					}
 					if from {
-						return columnar.ToLocal(at.at(i), loc), nil
+						return moveZone(at.at(i), loc, time.UTC)
 					}
-					return columnar.FromLocal(at.at(i), loc), nil
+					return moveZone(at.at(i), time.UTC, loc)
 				})
 			}), nil
 		},
 	}}}
+}
+
+// moveZone is the instant at which a clock in the zone to shows what one in the zone from shows
+// at an instant.
+func moveZone(at int64, from, to *time.Location) (int64, error) {
+	day, us := columnar.LocalDay(at, from)
+	moved, ok := columnar.Instant(day, us, to)
+	if !ok {
+		return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("what clocks in %s show at %s overflows TIMESTAMP in %s", zoneName(from), columnar.AppendTimestamp(nil, at, nil), zoneName(to))}
+	}
+	return moved, nil
+}
+
+// zoneName is for messages; nil is UTC.
+func zoneName(loc *time.Location) string {
+	if loc == nil {
+		return "UTC"
+	}
+	return loc.String()
+}
+
+// dateOf is a day, counted from 1970, that what is said of a date, as a DATE.
+func dateOf(day int64, what string, of int32) (int32, error) {
+	if int64(int32(day)) != day {
+		return 0, &kernel.ValueError{Kind: kernel.ErrOverflow, Text: fmt.Sprintf("%s %s overflows DATE", what, columnar.AppendDate(nil, int64(of)))}
+	}
+	return int32(day), nil
 }
 
 // makeIntervalScalar is make_interval and to_days and the like in one: make_interval('day', 3), and

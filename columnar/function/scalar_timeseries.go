@@ -3,7 +3,6 @@ package function
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,8 +16,14 @@ import (
 func timeSequences(c *call) (arrow.Array, error) {
 	first, last := numbersOf[int64](c.args[0]), numbersOf[int64](c.args[1])
 	step := stepsOf(c, func(i int) bool { return first.at(i) > last.at(i) })
+	zone := c.env.Zone()
 	return sequences(c, columnar.Timestamp, func(dst []int64, i int) ([]int64, error) {
-		return c.appendTimes(dst, 0, first.at(i), last.at(i), step(i), c.env.Zone())
+		from := first.at(i)
+		way := timeWay{first: from, last: last.at(i), step: step(i), micros: 1, moved: func(by arrow.MonthDayNanoInterval) (int64, bool) {
+			return kernel.AddInterval(from, by, 1, zone)
+		}}
+		way.even = way.step.Months == 0 && way.step.Nanoseconds%1000 == 0 && (way.step.Days == 0 || columnar.IsUTC(zone))
+		return appendTimes(c, dst, &way)
 	})
 }
 
@@ -26,16 +31,14 @@ func timeSequences(c *call) (arrow.Array, error) {
 func dateSequences(c *call) (arrow.Array, error) {
 	first, last := numbersOf[int32](c.args[0]), numbersOf[int32](c.args[1])
 	step := stepsOf(c, func(i int) bool { return first.at(i) > last.at(i) })
-	var times []int64
-	return sequences(c, columnar.Date, func(dst []int32, i int) (_ []int32, err error) {
+	return sequences(c, columnar.Date, func(dst []int32, i int) ([]int32, error) {
 		if err := wholeDays(step(i)); err != nil {
 			return nil, err
 		}
-		times, err = c.appendTimes(times[:0], len(dst), int64(first.at(i))*columnar.MicrosPerDay, int64(last.at(i))*columnar.MicrosPerDay, step(i), time.UTC)
-		for _, t := range times {
-			dst = append(dst, int32(t/columnar.MicrosPerDay))
-		}
-		return dst, err
+		from := int64(first.at(i))
+		return appendTimes(c, dst, &timeWay{first: from, last: int64(last.at(i)), step: step(i), micros: columnar.MicrosPerDay, moved: func(by arrow.MonthDayNanoInterval) (int64, bool) {
+			return kernel.MoveDay(from, by, 1)
+		}})
 	})
 }
 
@@ -104,42 +107,57 @@ func sequences[T int32 | int64](c *call, elem arrow.DataType, extend func(dst []
 	return kernel.WrapList(c.out, c.rows, nulls, valid, buf, kernel.Wrap(elem, len(values), 0, nil, data)), nil
 }
 
-// appendTimes appends the times of one row to dst; the rows before have made so many others.
-func (c *call) appendTimes(dst []int64, before int, first, last int64, step arrow.MonthDayNanoInterval, zone *time.Location) ([]int64, error) {
-	second, ok := kernel.AddInterval(first, step, 1, zone)
-	if !ok || second == first || second > first && first > last || second < first && first < last {
-		if first == last {
-			return append(dst, first), nil
+// timeWay is what one row asks for: the places, instants or days, from one to another by a step.
+type timeWay struct {
+	first, last int64
+	step        arrow.MonthDayNanoInterval
+	micros      int64 // how long one place is
+	// moved is the first place moved; not ok beyond all places.
+	moved func(by arrow.MonthDayNanoInterval) (int64, bool)
+	even  bool // all steps are as long as the first
+}
+
+// appendTimes appends the places on a way to dst.
+func appendTimes[T int32 | int64](c *call, dst []T, w *timeWay) ([]T, error) {
+	second, ok := w.moved(w.step)
+	if !ok || w.first == w.last {
+		// A step beyond all places ends the way, if it goes there.
+		days, nanos := columnar.IntervalLength(w.step)
+		onward := days > 0 || days == 0 && nanos > 0
+		if w.first == w.last || onward == (w.first < w.last) {
+			return append(dst, T(w.first)), nil
 		}
-		return nil, fmt.Errorf("a sequence by %s never arrives; give the step the sign of the way", columnar.AppendInterval(nil, step))
 	}
-	if surelyTooMany(first, last, step) {
+	if !ok || second == w.first || (second > w.first) != (w.last > w.first) {
+		return nil, fmt.Errorf("a sequence by %s never arrives; give the step the sign of the way", columnar.AppendInterval(nil, w.step))
+	}
+	if w.surelyTooMany() {
 		return nil, errTooMany("sequence", maxElements+1)
 	}
-	even := step.Months == 0 && step.Nanoseconds%1000 == 0 && (step.Days == 0 || columnar.IsUTC(zone)) // all steps are as long as the first
-	for k, at := int64(1), first; second > first && at <= last || second < first && at >= last; k++ {
-		if dst = append(dst, at); k > maxElements {
+	forth := second > w.first
+	for k, at := int64(1), w.first; forth && at <= w.last || !forth && at >= w.last; k++ {
+		if dst = append(dst, T(at)); k > maxElements {
 			return nil, errTooMany("sequence", k)
 		}
 		if k%roomEvery == 0 {
-			if err := c.room(8 * int64(before+len(dst))); err != nil {
+			if err := c.room(8 * int64(len(dst))); err != nil {
 				return nil, err
 			}
 		}
-		if even {
-			next := at + (second - first)
-			if (next > at) != (second > first) {
+		if w.even {
+			next := at + (second - w.first)
+			if (next > at) != forth {
 				break // beyond all times
 			}
 			at = next
 			continue
 		}
-		moved, err := scaleInterval(step, k)
+		moved, err := scaleInterval(w.step, k)
 		if err != nil {
 			return nil, err
 		}
-		if at, ok = kernel.AddInterval(first, moved, 1, zone); !ok {
-			break // beyond all times
+		if at, ok = w.moved(moved); !ok {
+			break
 		}
 	}
 	return dst, nil
@@ -147,8 +165,8 @@ func (c *call) appendTimes(dst []int64, before int, first, last int64, step arro
 
 // surelyTooMany says whether steps as long as they can be, a month of 31 days and a day of
 // 25 hours, are still too many.
-func surelyTooMany(first, last int64, step arrow.MonthDayNanoInterval) bool {
-	way := uint64(max(first, last)) - uint64(min(first, last))
-	longest := (math.Abs(float64(step.Months))*31+math.Abs(float64(step.Days)))*25*3600e6 + math.Abs(float64(step.Nanoseconds))/1000
-	return float64(way) > longest*maxElements
+func (w *timeWay) surelyTooMany() bool {
+	way := float64(uint64(max(w.first, w.last))-uint64(min(w.first, w.last))) * float64(w.micros)
+	longest := (math.Abs(float64(w.step.Months))*31+math.Abs(float64(w.step.Days)))*25*3600e6 + math.Abs(float64(w.step.Nanoseconds))/1000
+	return way > longest*maxElements
 }

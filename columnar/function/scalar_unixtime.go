@@ -77,15 +77,16 @@ var dateUnits = map[string]kernel.Part{
 // truncDate is trunc(date, unit), as in Spark: null for a unit that a row names and that is
 // none.
 func truncDate() Overload {
-	return Overload{Args: []Matcher{date, varchar}, Result: always(columnar.Date), Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
+	return Overload{Args: []Matcher{date, varchar}, Result: always(columnar.Date), Fallible: true, Bind: func([]arrow.DataType, []arrow.Array) (Kernel, error) {
 		return onRows(columnar.Date, func(c *call) (arrow.Array, error) {
 			in, names := numbersOf[int32](c.args[0]), kernel.TextsOf(c.args[1])
-			return nullableRows(c, func(i int) (int32, bool) {
+			return someRows(c, func(i int) (int32, bool, error) {
 				unit := dateUnits[strings.ToUpper(string(names.At(i)))]
 				if unit == 0 {
-					return 0, false
+					return 0, false, nil
 				}
-				return int32(kernel.TruncateDays(int64(in.at(i)), unit)), true
+				first, err := dateOf(kernel.TruncateDays(int64(in.at(i)), unit), "the first day of what lies around", in.at(i))
+				return first, true, err
 			})
 		}), nil
 	}}

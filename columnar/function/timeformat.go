@@ -17,18 +17,25 @@ import (
 type timePattern struct {
 	source string
 	items  []patternItem
+	closed int // how many items stand before the end of the last section in brackets
 }
 
 // patternItem is a field, or a literal text if kind is 0. The kinds are the letters
 // of strftime: Y year, y its last two digits, m month, b and B its name, d day, j day
 // of the year, a and A day of the week, u its number (Monday is 1), w likewise (Sunday is
-// 0), U, W and V the week and G the year of the last, which no text is read by, q quarter,
-// H hour, I hour of twelve, p AM or PM, M minute, S second, f fraction, z offset, Z zone.
+// 0), U, W and V the week and G the year of the last, which no text is read by, H hour,
+// I hour of twelve, p AM or PM, M minute, S second, f fraction, z offset, Z short name of
+// the zone. Of the letters of Java there are besides q quarter, k hour from 1 to 24, K hour
+// from 0 to 11, v name of the zone, and [ in front of a section that a text need not have.
 type patternItem struct {
 	kind  byte
-	width int // least number of digits; of f, the number of digits
-	text  string
+	width int    // least number of digits; of f, the number of digits; of [, that of the items in the section
+	text  string // of a literal; of z, the letters that say how it is written; of y, cYear
 }
+
+// cYear marks two digits of a year that are read as C does, of 1969 to 2068; those of Java are of
+// 2000 to 2099.
+const cYear = "C"
 
 // compileTime reads a pattern: with a % in it as strftime's, else as letters in the
 // manner of Java (yyyy-MM-dd HH:mm:ss.SSS).
@@ -52,7 +59,7 @@ func (p *timePattern) mistaken(minute, month string) error {
 	for _, it := range p.items {
 		has[it.kind]++
 	}
-	months, hours := has['m']+has['b']+has['B'], has['H']+has['I']
+	months, hours := has['m']+has['b']+has['B'], has['H']+has['I']+has['k']+has['K']
 	switch {
 	case has['M'] > 0 && months == 0 && has['d'] > 0 && has['Y']+has['y'] > 0:
 		return fmt.Errorf("time format %q has a day and a year and no month; %s is the minute, %s the month", p.source, minute, month)
@@ -65,7 +72,7 @@ func (p *timePattern) mistaken(minute, month string) error {
 }
 
 func (p *timePattern) literal(s string) {
-	if n := len(p.items); n > 0 && p.items[n-1].kind == 0 {
+	if n := len(p.items); n > p.closed && p.items[n-1].kind == 0 {
 		p.items[n-1].text += s
 		return
 	}
@@ -74,125 +81,6 @@ func (p *timePattern) literal(s string) {
 
 func (p *timePattern) field(kind byte, width int) {
 	p.items = append(p.items, patternItem{kind: kind, width: width})
-}
-
-func compileStrftime(source string) (*timePattern, error) {
-	p := &timePattern{source: source}
-	for i := 0; i < len(source); i++ {
-		if source[i] != '%' {
-			p.literal(source[i : i+1])
-			continue
-		}
-		i++
-		width := 2
-		if i < len(source) && source[i] == '-' {
-			width = 1
-			i++
-		}
-		if i == len(source) {
-			return nil, fmt.Errorf("time format %q ends with %%; write %%%% for the character", source)
-		}
-		switch c := source[i]; c {
-		case 'Y':
-			p.field('Y', 4)
-		case 'y', 'm', 'd', 'H', 'I', 'M', 'S':
-			p.field(c, width)
-		case 'j':
-			p.field('j', max(3*(width-1), 1))
-		case 'f':
-			p.field('f', 6)
-		case 'g':
-			p.field('f', 3)
-		case 'b', 'B', 'a', 'A', 'p', 'z', 'Z', 'u', 'w':
-			p.field(c, 1)
-		case 'U', 'W', 'V':
-			p.field(c, width)
-		case 'G':
-			p.field('G', 4)
-		case 'c':
-			return p.splice(source[i+1:], "%Y-%m-%d %H:%M:%S")
-		case 'F':
-			return p.splice(source[i+1:], "%Y-%m-%d")
-		case 'T':
-			return p.splice(source[i+1:], "%H:%M:%S")
-		case '%':
-			p.literal("%")
-		default:
-			return nil, fmt.Errorf("time format %q: %%%c is unknown; known are %%Y %%m %%d %%H %%M %%S %%f %%y %%b %%B %%a %%A %%j %%I %%p %%z %%Z %%u %%w %%U %%W %%V %%G %%c %%F %%T", source, c)
-		}
-	}
-	return p, nil
-}
-
-// splice puts an abbreviation and the rest of a pattern behind p.
-func (p *timePattern) splice(rest, long string) (*timePattern, error) {
-	q, err := compileStrftime(long + rest)
-	if err != nil {
-		return nil, err
-	}
-	p.items = append(p.items, q.items...)
-	return p, nil
-}
-
-func compileLetters(source string) (*timePattern, error) {
-	p := &timePattern{source: source}
-	for i := 0; i < len(source); {
-		c := source[i]
-		if c == '\'' {
-			end := strings.IndexByte(source[i+1:], '\'')
-			switch {
-			case end < 0:
-				return nil, fmt.Errorf("time format %q: a quote is not closed", source)
-			case end == 0:
-				p.literal("'")
-			default:
-				p.literal(source[i+1 : i+1+end])
-			}
-			i += end + 2
-			continue
-		}
-		n := 1
-		for i+n < len(source) && source[i+n] == c {
-			n++
-		}
-		if err := p.letters(c, n); err != nil {
-			return nil, err
-		}
-		i += n
-	}
-	return p, nil
-}
-
-// letters adds the field of n letters c.
-func (p *timePattern) letters(c byte, n int) error {
-	simple := map[byte]byte{'d': 'd', 'H': 'H', 'h': 'I', 'm': 'M', 's': 'S', 'D': 'j', 'S': 'f', 'a': 'p', 'u': 'u', 'Q': 'q', 'q': 'q', 'k': 'H'}
-	switch {
-	case (c == 'y' || c == 'u') && n == 2:
-		p.field('y', 2)
-	case c == 'y' || c == 'u':
-		p.field('Y', max(n, 1))
-	case (c == 'M' || c == 'L') && n >= 4:
-		p.field('B', 1)
-	case (c == 'M' || c == 'L') && n == 3:
-		p.field('b', 1)
-	case c == 'M' || c == 'L':
-		p.field('m', n)
-	case c == 'E' && n >= 4:
-		p.field('A', 1)
-	case c == 'E':
-		p.field('a', 1)
-	case c == 'X' || c == 'x' || c == 'Z' || c == 'O':
-		p.field('z', 1)
-	case c == 'z' || c == 'V':
-		p.field('Z', 1)
-	case simple[c] != 0:
-		p.field(simple[c], n)
-	case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-		return fmt.Errorf("time format %q: %s is unknown; known are yyyy MM dd HH mm ss SSS hh a EEE MMM DDD XXX, and text in single quotes", p.source, strings.Repeat(string(c), n))
-	default:
-		p.literal(strings.Repeat(string(c), n))
-	}
-	return nil
 }
 
 func appendPadded(dst []byte, v int64, width int) []byte {
@@ -223,7 +111,7 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		case 'Y':
 			dst = columnar.AppendYear(dst, year, it.width)
 		case 'y':
-			dst = appendPadded(dst, columnar.FloorMod(year, 100), 2)
+			dst = appendPadded(dst, max(year, -year)%100, it.width)
 		case 'm':
 			dst = appendPadded(dst, int64(month), it.width)
 		case 'b':
@@ -247,11 +135,15 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		case 'U', 'W', 'V':
 			dst = appendPadded(dst, weekField(it.kind, days, year), it.width)
 		case 'q':
-			dst = appendPadded(dst, int64(month-1)/3+1, it.width)
+			dst = appendQuarter(dst, (month-1)/3+1, it.width)
 		case 'H':
 			dst = appendPadded(dst, hour, it.width)
 		case 'I':
 			dst = appendPadded(dst, (hour+11)%12+1, it.width)
+		case 'k':
+			dst = appendPadded(dst, (hour+23)%24+1, it.width)
+		case 'K':
+			dst = appendPadded(dst, hour%12, it.width)
 		case 'p':
 			dst = append(dst, [2]string{"AM", "PM"}[hour/12]...)
 		case 'M':
@@ -261,13 +153,15 @@ func (p *timePattern) format(dst []byte, us int64, loc *time.Location) []byte {
 		case 'f':
 			dst = appendFraction(dst, rest%columnar.MicrosPerSecond, it.width)
 		case 'z':
-			dst = appendOffset(dst, (days*columnar.MicrosPerDay+rest-us)/columnar.MicrosPerMinute)
+			dst = appendOffset(dst, (days*columnar.MicrosPerDay+rest-us)/columnar.MicrosPerSecond, it.text)
 		case 'Z':
 			name := "UTC"
 			if !columnar.IsUTC(loc) {
 				name, _ = time.UnixMicro(us).In(loc).Zone()
 			}
 			dst = append(dst, name...)
+		case 'v':
+			dst = append(dst, cmp.Or(loc, time.UTC).String()...)
 		}
 	}
 	return dst
@@ -303,21 +197,12 @@ func appendFraction(dst []byte, us int64, digits int) []byte {
 	return dst
 }
 
-func appendOffset(dst []byte, minutes int64) []byte {
-	sign := byte('+')
-	if minutes < 0 {
-		sign, minutes = '-', -minutes
-	}
-	dst = appendPadded(append(dst, sign), minutes/60, 2)
-	return appendPadded(append(dst, ':'), minutes%60, 2)
-}
-
 // parsedTime is what the fields of a text said.
 type parsedTime struct {
 	year                           int64
 	month, day, dayOfYear          int64
 	hour, minute, second, fraction int64
-	twelve, pm                     bool
+	twelve, halved, pm             bool // an hour of twelve; AM or PM, and which
 	hasOffset                      bool
 	offset                         int64
 	zone                           *time.Location
@@ -328,6 +213,9 @@ type parsedTime struct {
 func (p *timePattern) withoutMonth() error {
 	day, month := false, false
 	for _, it := range p.items {
+		if it.kind == 'q' {
+			return fmt.Errorf("time format %q: a time is not read by its quarter, Q; it is written only", p.source)
+		}
 		if it.kind != 0 && strings.IndexByte("UWVG", it.kind) >= 0 {
 			return fmt.Errorf("time format %q: a time is not read by the number of a week, %%%c; it is written only", p.source, it.kind)
 		}
@@ -352,18 +240,33 @@ func compileParsed(source, extra string) (*timePattern, error) {
 // parse reads the whole of s.
 func (p *timePattern) parse(s string) (parsedTime, bool) {
 	t := parsedTime{year: 1970, month: 1, day: 1}
-	for k, it := range p.items {
-		var ok bool
-		if it.kind == 'Y' {
-			t.year, s, ok = takeYear(s, it.width, digitsAfter(p.items[k+1:]))
-		} else {
+	s, ok := t.take(p.items, len(p.items), s)
+	return t, ok && strings.TrimSpace(s) == ""
+}
+
+// take takes the first n items off the front of s; the others are those behind. A section that
+// s does not have is left out.
+func (t *parsedTime) take(items []patternItem, n int, s string) (rest string, ok bool) {
+	for k := 0; k < n; k++ {
+		it := items[k]
+		switch it.kind {
+		case '[':
+			with := *t
+			if after, ok := with.take(items[k+1:], it.width, s); ok {
+				*t, s = with, after
+			}
+			k += it.width
+			continue
+		case 'Y':
+			t.year, s, ok = takeYear(s, it.width, digitsAfter(items[k+1:]))
+		default:
 			s, ok = t.field(it, s)
 		}
 		if !ok {
-			return t, false
+			return s, false
 		}
 	}
-	return t, strings.TrimSpace(s) == ""
+	return s, true
 }
 
 // digitsAfter is how many digits the fields hold that follow a year without anything between,
@@ -372,11 +275,12 @@ func digitsAfter(items []patternItem) int {
 	digits := 0
 	for _, it := range items {
 		switch it.kind {
-		case 'y', 'm', 'd', 'H', 'I', 'M', 'S':
+		case '[': // what is in it, and behind it, may follow
+		case 'y', 'm', 'd', 'H', 'I', 'k', 'K', 'M', 'S':
 			digits += 2
 		case 'j':
 			digits += 3
-		case 'f', 'u', 'w', 'q':
+		case 'f', 'u', 'w':
 			digits += it.width
 		case 0:
 			return cmp.Or(digits, -1)
@@ -418,6 +322,9 @@ func (t *parsedTime) field(it patternItem, s string) (rest string, ok bool) {
 	case 'y':
 		t.year, s, ok = takeNumber(s, 2)
 		t.year += 2000
+		if it.text == cYear && t.year > 2068 {
+			t.year -= 100
+		}
 	case 'm':
 		t.month, s, ok = takeNumber(s, 2)
 	case 'd':
@@ -430,25 +337,33 @@ func (t *parsedTime) field(it patternItem, s string) (rest string, ok bool) {
 		t.hour, s, ok = takeNumber(s, 2)
 		t.twelve = true
 		ok = ok && t.hour >= 1 && t.hour <= 12
+	case 'k':
+		t.hour, s, ok = takeNumber(s, 2)
+		ok = ok && t.hour <= 24
+		t.hour %= 24
+	case 'K':
+		t.hour, s, ok = takeNumber(s, 2)
+		t.twelve = true
+		ok = ok && t.hour <= 11
 	case 'M':
 		t.minute, s, ok = takeNumber(s, 2)
 	case 'S':
 		t.second, s, ok = takeNumber(s, 2)
 	case 'f':
 		return t.takeFraction(s)
-	case 'u', 'w', 'q':
+	case 'u', 'w':
 		_, s, ok = takeNumber(s, 2)
 	case 'p':
 		if len(s) < 2 {
 			return s, false
 		}
-		t.pm = strings.EqualFold(s[:2], "PM")
+		t.halved, t.pm = true, strings.EqualFold(s[:2], "PM")
 		return s[2:], t.pm || strings.EqualFold(s[:2], "AM")
 	case 'b', 'B':
 		return t.takeMonth(s)
 	case 'a', 'A':
 		return takeWeekday(s)
-	case 'z', 'Z':
+	case 'z', 'Z', 'v':
 		return t.takeZone(s)
 	}
 	return s, ok
@@ -497,9 +412,11 @@ func takeWeekday(s string) (rest string, ok bool) {
 	return s, false
 }
 
-// takeZone reads Z, an offset, or the name of a zone, up to a blank.
+// takeZone reads Z, an offset, or the name of a zone, up to what no part of one is.
 func (t *parsedTime) takeZone(s string) (rest string, ok bool) {
-	n := strings.IndexByte(s, ' ')
+	n := strings.IndexFunc(s, func(r rune) bool {
+		return (r < '0' || r > ':') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("+-/_", r)
+	})
 	if n < 0 {
 		n = len(s)
 	}
@@ -521,6 +438,9 @@ func (t parsedTime) clock() (day, us int64, ok bool) {
 		if t.pm {
 			t.hour += 12
 		}
+	}
+	if t.halved && t.pm != (t.hour >= 12) { // 03:00 PM, read as an hour of 24
+		return 0, 0, false
 	}
 	day, err := civil(t.year, t.month, t.day)
 	if err != nil || t.hour > 23 || t.minute > 59 || t.second > 59 {

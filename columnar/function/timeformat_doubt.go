@@ -19,11 +19,11 @@ func DoubtfulPattern(source string) string {
 	before := byte(0)
 	for _, it := range p.items {
 		switch {
-		case it.kind == 0:
+		case it.kind == 0 || it.kind == '[':
 			continue
 		case it.kind == 'M' && (before == 'Y' || before == 'y'):
 			return fmt.Sprintf("%s is the minute in the time format %q; %s is the month", minute, source, month)
-		case it.kind == 'm' && (before == 'H' || before == 'I'):
+		case it.kind == 'm' && strings.IndexByte("HIkK", before) >= 0:
 			return fmt.Sprintf("%s is the month in the time format %q; %s is the minute", month, source, minute)
 		}
 		before = it.kind

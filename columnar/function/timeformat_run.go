@@ -42,7 +42,7 @@ func (p *timePattern) finest() int64 {
 			step = min(step, columnar.MicrosPerSecond)
 		case 'M':
 			step = min(step, columnar.MicrosPerMinute)
-		case 'H', 'I', 'p':
+		case 'H', 'I', 'k', 'K', 'p':
 			step = min(step, columnar.MicrosPerHour)
 		}
 	}

@@ -18,7 +18,7 @@ func TestFormatRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var patterns []*timePattern
-	for _, source := range []string{"yyyy-MM-dd", "HH:mm", "yyyy-MM-dd HH:mm:ss", "HH:mm:ss.SSS", "%Y %j %U %G %V", "%p %A", "%I", "%H:%M %z %Z", "yy", "%d"} {
+	for _, source := range []string{"yyyy-MM-dd", "HH:mm", "yyyy-MM-dd HH:mm:ss", "HH:mm:ss.SSS", "%Y %j %U %G %V", "%p %A", "%I", "%H:%M %z %Z", "yy", "%d", "kk", "K:mm a", "QQQ", "MMM QQQQ", "HH[:mm]", "X xx ZZZZ O VV", "kk:mm:ss.S", "%x %-y"} {
 		p, err := compileTime(source, "")
 		if err != nil {
 			t.Fatal(err)

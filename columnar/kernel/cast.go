@@ -503,20 +503,24 @@ func (c *caster) timestamps() (arrow.Array, error) {
 		buf, out := Make[int64](c.mem, c.n)
 		in, failed := Values[int32](c.a), false
 		for i, v := range in {
-			failed = failed || !columnar.IsTimestampDay(int64(v))
+			if !columnar.IsTimestampDay(int64(v)) {
+				out[i], failed = 0, true
+				continue
+			}
 			out[i] = columnar.StartOfDay(int64(v), loc)
 		}
 		return c.finish(buf, failed, func(i int) bool { return !columnar.IsTimestampDay(int64(in[i])) })
 	case c.to.ID() == arrow.DATE32:
 		buf, out := Make[int32](c.mem, c.n)
 		for i, v := range Values[int64](c.a) {
-			out[i] = int32(columnar.FloorDiv(columnar.ToLocal(v, loc), columnar.MicrosPerDay))
+			day, _ := columnar.LocalDay(v, loc)
+			out[i] = int32(day)
 		}
 		return c.finish(buf, false, nil)
 	case c.to.ID() == arrow.TIME64:
 		buf, out := Make[int64](c.mem, c.n)
 		for i, v := range Values[int64](c.a) {
-			out[i] = columnar.FloorMod(columnar.ToLocal(v, loc), columnar.MicrosPerDay)
+			_, out[i] = columnar.LocalDay(v, loc)
 		}
 		return c.finish(buf, false, nil)
 	}

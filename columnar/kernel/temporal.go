@@ -114,17 +114,9 @@ func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Loca
 		for i, v := range in {
 			out[i] = v - columnar.FloorMod(v, size)
 		}
-	case unit < Day:
-		// The offset of the zone may not be a whole number of units, and neither what the
-		// clock is put forward or back by.
-		for i, v := range in {
-			wall := columnar.ToLocal(v, loc)
-			out[i] = columnar.FromLocalNear(wall-columnar.FloorMod(wall, size), v, loc)
-		}
 	default:
 		for i, v := range in {
-			days := columnar.FloorDiv(columnar.ToLocal(v, loc), columnar.MicrosPerDay)
-			out[i] = columnar.StartOfDay(TruncateDays(days, unit), loc)
+			out[i] = unitStart(v, unit, loc)
 		}
 	}
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
@@ -139,6 +131,28 @@ func TruncateTime(mem memory.Allocator, a arrow.Array, unit Part, loc *time.Loca
 		}
 		return beforeFirst(in[i])
 	})
+}
+
+// unitStart is where the unit that the instant v lies in begins on the wall clock of loc; as
+// late as can be, and so behind v, where that is before the first TIMESTAMP.
+func unitStart(v int64, unit Part, loc *time.Location) int64 {
+	var at int64
+	ok := true
+	switch day, us := columnar.LocalDay(v, loc); {
+	case unit < Day:
+		// The offset of the zone may not be a whole number of units, and neither what the
+		// clock is put forward or back by.
+		at, ok = columnar.FromLocalNear(day, us-us%unit.micros(), v, loc)
+	default:
+		if day = TruncateDays(day, unit); columnar.IsTimestampDay(day) {
+			return columnar.StartOfDay(day, loc)
+		}
+		at, ok = columnar.Instant(day, 0, loc)
+	}
+	if !ok {
+		return math.MaxInt64
+	}
+	return at
 }
 
 // wrappedBack says whether start, the start of what the instant v lies in, was before the
@@ -197,7 +211,7 @@ func ExtractTime(mem memory.Allocator, a arrow.Array, part Part, loc *time.Locat
 			loc = nil
 		}
 		for i, v := range Values[int64](a) {
-			out[i] = extract(columnar.ToLocal(v, loc), part)
+			out[i] = extractAt(v, part, loc)
 		}
 	default:
 		for i, v := range Values[int64](a) {
@@ -206,6 +220,18 @@ func ExtractTime(mem memory.Allocator, a arrow.Array, part Part, loc *time.Locat
 	}
 	valid, nulls := AndValidity(mem, n, columnar.ColumnDatum(a))
 	return Wrap(columnar.Int64, n, nulls, valid, buf)
+}
+
+// extractAt reads a part off the wall clock of loc at an instant.
+func extractAt(v int64, part Part, loc *time.Location) int64 {
+	if columnar.IsUTC(loc) {
+		return extract(v, part)
+	}
+	day, us := columnar.LocalDay(v, loc)
+	if part <= Hour {
+		return extract(us, part)
+	}
+	return extractDay(day, part)
 }
 
 // extract reads a part off a wall clock.
@@ -281,22 +307,30 @@ func AddMonths(days, months int64) int64 {
 	return columnar.DaysFromCivil(year, month, min(day, columnar.DaysInMonth(year, month)))
 }
 
+// MoveDay is a day, counted from 1970, moved by the months and days of an interval times sign;
+// not ok if the result is no DATE.
+func MoveDay(day int64, by arrow.MonthDayNanoInterval, sign int64) (int64, bool) {
+	if by.Months != 0 {
+		day = AddMonths(day, sign*int64(by.Months))
+	}
+	day += sign * int64(by.Days)
+	return day, int64(int32(day)) == day
+}
+
 // AddInterval is the instant v moved by an interval times sign (1 or -1): months and
 // days on the wall clock of loc, the rest in elapsed time. ok is false if the result
 // cannot be held.
 func AddInterval(v int64, by arrow.MonthDayNanoInterval, sign int64, loc *time.Location) (int64, bool) {
 	if by.Months != 0 || by.Days != 0 {
-		wall := columnar.ToLocal(v, loc)
-		days := columnar.FloorDiv(wall, columnar.MicrosPerDay)
-		rest := columnar.FloorMod(wall, columnar.MicrosPerDay)
+		days, rest := columnar.LocalDay(v, loc)
 		if by.Months != 0 {
 			days = AddMonths(days, sign*int64(by.Months))
 		}
 		days += sign * int64(by.Days)
-		if !columnar.IsTimestampDay(days) {
+		var ok bool
+		if v, ok = columnar.FromLocalNear(days, rest, v, loc); !ok {
 			return 0, false
 		}
-		v = columnar.FromLocalNear(days*columnar.MicrosPerDay+rest, v, loc)
 	}
 	d := sign * columnar.FloorDiv(by.Nanoseconds, 1000)
 	r := v + d
@@ -379,13 +413,22 @@ func SubtractTimes(mem memory.Allocator, a, b columnar.Datum, rows int) arrow.Ar
 // CountUnits is how many whole units lie between two instants, negative if the second
 // is the earlier; units from a day on are counted on the wall clock of loc.
 func CountUnits(from, to int64, unit Part, loc *time.Location) int64 {
-	if unit >= Day {
-		from, to = columnar.ToLocal(from, loc), columnar.ToLocal(to, loc)
+	if unit < Day {
+		return wholeUnits(from, to, unit.micros())
 	}
+	fromDay, fromRest := columnar.LocalDay(from, loc)
+	toDay, toRest := columnar.LocalDay(to, loc)
 	if size := unit.micros(); size > 0 {
-		return wholeUnits(from, to, size)
+		days := toDay - fromDay
+		switch {
+		case days > 0 && toRest < fromRest:
+			days--
+		case days < 0 && toRest > fromRest:
+			days++
+		}
+		return days / (size / columnar.MicrosPerDay)
 	}
-	return countMonths(from, to) / unit.months()
+	return countMonths(fromDay, fromRest, toDay, toRest) / unit.months()
 }
 
 // wholeUnits is (to - from) / size, truncated, without forming the difference, which
@@ -403,14 +446,15 @@ func wholeUnits(from, to, size int64) int64 {
 	return q
 }
 
-func countMonths(from, to int64) int64 {
-	fd, td := columnar.FloorDiv(from, columnar.MicrosPerDay), columnar.FloorDiv(to, columnar.MicrosPerDay)
+// countMonths is how many whole months lie between two readings of a clock, each a day and the
+// microseconds since its midnight.
+func countMonths(fd, fromRest, td, toRest int64) int64 {
 	fy, fm, _ := columnar.CivilFromDays(fd)
 	ty, tm, _ := columnar.CivilFromDays(td)
 	months := (ty-fy)*12 + int64(tm-fm)
 	// How far into their months both are decides whether the last one is whole.
-	fRest := from - columnar.DaysFromCivil(fy, fm, 1)*columnar.MicrosPerDay
-	tRest := to - columnar.DaysFromCivil(ty, tm, 1)*columnar.MicrosPerDay
+	fRest := (fd-columnar.DaysFromCivil(fy, fm, 1))*columnar.MicrosPerDay + fromRest
+	tRest := (td-columnar.DaysFromCivil(ty, tm, 1))*columnar.MicrosPerDay + toRest
 	switch {
 	case months > 0 && tRest < fRest:
 		months--

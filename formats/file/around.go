@@ -4,33 +4,67 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tidemill/tidemill/internal/vfs"
 )
 
-// Place is where a query keeps something, told by what is there: its output, or its
+// Place is where a query keeps something: its output, the rows kept beside it, or its
 // checkpoint.
 type Place struct {
 	Path       string
 	Checkpoint bool
+	Beside     bool // late or bad rows
 }
 
-// Above finds the place that dir lies in, or is, links followed.
-func Above(fsys vfs.FS, dir string) (Place, bool) {
-	for at := vfs.Resolve(fsys, dir); ; at = path.Dir(at) {
-		if p, ok := PlaceAt(fsys, at); ok {
-			return p, true
-		}
-		if at == path.Dir(at) {
-			return Place{}, false
+// Around finds what another query keeps around own, in its place, or in it,
+// links followed; where is how a message about own begins to say so.
+func Around(fsys vfs.FS, own Place) (where string, other Place, ok bool) {
+	at := vfs.Resolve(fsys, own.Path)
+	if other, ok = Instead(fsys, own); ok {
+		return "it is ", other, true
+	}
+	for at != path.Dir(at) {
+		at = path.Dir(at)
+		if list := placesAt(fsys, at); len(list) > 0 {
+			return "it lies in ", list[0], true
 		}
 	}
+	other, ok = placeBelow(fsys, own.Path)
+	return "in it lies ", other, ok
 }
 
-// Below finds a place that lies in dir, or that a link in it leads to. What cannot be
+// Instead finds what another query keeps at the path of own.
+func Instead(fsys vfs.FS, own Place) (Place, bool) {
+	for _, p := range placesAt(fsys, vfs.Resolve(fsys, own.Path)) {
+		if p.Checkpoint != own.Checkpoint || p.Beside != own.Beside {
+			return p, true
+		}
+	}
+	return Place{}, false
+}
+
+// IsTaken says whether the directory is used as what p says already.
+func IsTaken(fsys vfs.FS, p Place) bool {
+	switch {
+	case p.Checkpoint:
+		return isCheckpointAt(fsys, p.Path)
+	case p.Beside:
+		return holdsSide(fsys, p.Path)
+	}
+	return isOutput(fsys, p.Path)
+}
+
+// Withdraw unbinds an output that was just made and holds nothing, so that it is no place
+// any more.
+func Withdraw(fsys vfs.FS, dir string) error {
+	return fsys.Remove(path.Join(dir, controlDir, idName))
+}
+
+// placeBelow finds a place that lies in dir, or that a link in it leads to. What cannot be
 // listed holds none.
-func Below(fsys vfs.FS, dir string) (found Place, ok bool) {
+func placeBelow(fsys vfs.FS, dir string) (found Place, ok bool) {
 	errFound := errors.New("found")
 	_ = vfs.Walk(fsys, dir, func(name string, e fs.DirEntry) error {
 		isLink := e.Type()&fs.ModeSymlink != 0
@@ -38,7 +72,8 @@ func Below(fsys vfs.FS, dir string) (found Place, ok bool) {
 		case e.Name() == controlDir && e.IsDir():
 			return fs.SkipDir
 		case e.IsDir() || isLink:
-			if found, ok = PlaceAt(fsys, name); ok {
+			if list := placesAt(fsys, name); len(list) > 0 {
+				found, ok = list[0], true
 				return errFound
 			}
 		}
@@ -47,23 +82,50 @@ func Below(fsys vfs.FS, dir string) (found Place, ok bool) {
 	return found, ok
 }
 
-// PlaceAt says what dir is; ok is false if it is neither.
-func PlaceAt(fsys vfs.FS, dir string) (p Place, ok bool) {
-	is := func(isDir bool, name ...string) bool {
-		info, err := fsys.Stat(path.Join(name...))
-		return err == nil && info.IsDir() == isDir
+// placesAt lists what dir is, told by what is there; nothing keeps two queries from using
+// it at once.
+func placesAt(fsys vfs.FS, dir string) (list []Place) {
+	if isOutput(fsys, dir) {
+		list = append(list, Place{Path: dir})
 	}
-	isOutput := func(dir string) bool { return is(false, dir, controlDir, idName) }
-	if isOutput(dir) {
-		return Place{Path: dir}, true
+	if isBeside(fsys, dir) {
+		list = append(list, Place{Path: dir, Beside: true})
 	}
+	if isCheckpointAt(fsys, dir) {
+		list = append(list, Place{Path: dir, Checkpoint: true})
+	}
+	return list
+}
+
+func isOutput(fsys vfs.FS, dir string) bool {
+	return isThere(fsys, false, dir, controlDir, idName)
+}
+
+func isCheckpointAt(fsys vfs.FS, dir string) bool {
+	return isThere(fsys, false, dir, "metadata") && (isThere(fsys, true, dir, "offsets") || isThere(fsys, true, dir, "commits"))
+}
+
+// isBeside says whether dir is for the late or bad rows of an output: it holds some, or
+// the query keeps them.
+func isBeside(fsys vfs.FS, dir string) bool {
 	for _, side := range sides[1:] {
-		if of, ok := strings.CutSuffix(dir, "."+side); ok && is(true, dir, "."+stagingName) && isOutput(of) {
-			return Place{Path: dir}, true
+		of, ok := strings.CutSuffix(dir, "."+side)
+		if !ok || !isOutput(fsys, of) {
+			continue
 		}
+		id, _, err := readIdentity(fsys, of)
+		return holdsSide(fsys, dir) || err == nil && slices.Contains(id.Kept, side)
 	}
-	if is(false, dir, "metadata") && (is(true, dir, "offsets") || is(true, dir, "commits")) {
-		return Place{Path: dir, Checkpoint: true}, true
-	}
-	return Place{}, false
+	return false
+}
+
+// holdsSide says whether rows beside an output were written to dir.
+func holdsSide(fsys vfs.FS, dir string) bool {
+	return isThere(fsys, true, dir, "."+stagingName)
+}
+
+// isThere says whether name is a directory, or a file.
+func isThere(fsys vfs.FS, isDir bool, name ...string) bool {
+	info, err := fsys.Stat(path.Join(name...))
+	return err == nil && info.IsDir() == isDir
 }

@@ -29,6 +29,8 @@ type identity struct {
 	Columns string   `json:"columns,omitempty"`
 	Untold  bool     `json:"untold,omitempty"`
 	Written *written `json:"written,omitempty"`
+	// Kept are the rows that the query keeps beside the output, "late" and "bad".
+	Kept []string `json:"kept,omitempty"`
 	// Sum is that of the rest; "" in outputs of older releases.
 	Sum string `json:"sum,omitempty"`
 }
@@ -182,7 +184,7 @@ func (s *Sink) create(control string) error {
 	if err := s.makeControl(stagingName, pendingName, manifestDir); err != nil {
 		return s.refuse(err, "it cannot be made", "")
 	}
-	id := identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint, First: &s.env.Committed}
+	id := identity{Query: s.env.QueryID, Mode: s.env.Mode.String(), Checkpoint: s.env.Checkpoint, First: &s.env.Committed, Kept: s.env.Kept}
 	if err := s.describe(&id, s.env.Committed); err != nil {
 		return err
 	}
@@ -197,6 +199,7 @@ func (s *Sink) record() error {
 		return s.refuse(err, "it changed while it was opened", "try again")
 	}
 	now := id
+	now.Kept = s.env.Kept
 	if err := s.describe(&now, s.last+1); err != nil || reflect.DeepEqual(id, now) {
 		return err
 	}

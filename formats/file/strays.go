@@ -17,6 +17,9 @@ type Unpublished struct {
 	// Strays are files that whoever reads the directory by a pattern takes for rows of the
 	// output, though nothing says that a batch wrote them.
 	Strays []string
+	// Nested are places of other queries in these directories, or instead of one that holds
+	// rows of this output; their files are no strays.
+	Nested []Place
 	// Decided are batches whose publication is begun: it goes on now, or the next start
 	// ends it.
 	Decided []int64
@@ -37,11 +40,9 @@ func FindUnpublished(fsys vfs.FS, formats Formats, options map[string]string) (f
 		if side != "" {
 			format, _ = formats.byName("parquet")
 		}
-		strays, err := s.unknown(s.sideDir(side), format)
-		if err != nil {
+		if err := s.findUnknown(&found, side, format); err != nil {
 			return found, err
 		}
-		found.Strays = append(found.Strays, strays...)
 	}
 	// Looked at in the order in which a batch takes them: what had its name before is in
 	// one of both.
@@ -68,22 +69,36 @@ func FindUnpublished(fsys vfs.FS, formats Formats, options map[string]string) (f
 	return found, s.findStaged(&found)
 }
 
-// unknown lists what looks like a file of the output: by its name, or as one of its format.
-func (s *Sink) unknown(dir string, format Format) (found []string, err error) {
-	err = vfs.Walk(s.fs, dir, func(name string, e fs.DirEntry) error {
+// findUnknown lists what looks like a file of the output, by its name or as one of its
+// format, and leaves out what another query keeps there.
+func (s *Sink) findUnknown(found *Unpublished, side string, format Format) error {
+	dir := s.sideDir(side)
+	if other, ok := Instead(s.fs, Place{Path: dir, Beside: side != ""}); ok {
+		if side == "" || holdsSide(s.fs, dir) {
+			other.Path = dir
+			found.Nested = append(found.Nested, other)
+		}
+		return nil
+	}
+	err := vfs.Walk(s.fs, dir, func(name string, e fs.DirEntry) error {
 		switch {
 		case isHidden(e.Name()) && e.IsDir():
 			return fs.SkipDir
-		case isHidden(e.Name()) || e.IsDir():
+		case e.IsDir():
+			if list := placesAt(s.fs, name); len(list) > 0 {
+				found.Nested = append(found.Nested, list[0])
+				return fs.SkipDir
+			}
+		case isHidden(e.Name()):
 		case strings.HasPrefix(e.Name(), "part-") || slices.Contains(format.Extensions, splitExtension(name)):
-			found = append(found, name)
+			found.Strays = append(found.Strays, name)
 		}
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
+		return nil
 	}
-	return found, err
+	return err
 }
 
 // findStaged lists what waits in staging and is not part of a decided batch.

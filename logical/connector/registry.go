@@ -44,6 +44,8 @@ type Env struct {
 	Committed int64
 	// Mode is the output mode of a sink's query.
 	Mode OutputMode
+	// Kept names the side outputs that a sink is to keep beside its own: "late", "bad".
+	Kept []string
 	// MemoryLimit is what the query may hold, of which a sink should hold a part; 0 is any
 	// number of bytes.
 	MemoryLimit int64

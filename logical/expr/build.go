@@ -29,6 +29,9 @@ func NewCall(reg *function.Registry, name string, args ...Expr) (Expr, error) {
 		return nil, err
 	}
 	c := &Call{Func: f, Signature: sig, Args: castAll(args, sig.Args)}
+	if triesTime[f.Name] {
+		c.Args = tryDates(c.Args)
+	}
 	if x := roundedDecimal(c); x != c {
 		return x, nil
 	}

@@ -43,16 +43,32 @@ func movedDate(c *Call, args []Expr) Expr {
 		return c
 	}
 	date, interval := args[0], args[1]
-	if date.Type().ID() != arrow.DATE32 {
+	intervalFirst := date.Type().ID() != arrow.DATE32
+	if intervalFirst {
 		date, interval = interval, date
 	}
-	if date.Type().ID() == arrow.DATE32 && isWholeDays(interval) {
-		return &Cast{Input: c, To: columnar.Date}
+	if date.Type().ID() != arrow.DATE32 || !isWholeDays(interval) {
+		return c
 	}
-	return c
+	return &Call{Func: c.Func, Signature: function.DateMove(c.Func.Name, intervalFirst), Args: args}
 }
 
 var movesTime = map[string]bool{"+": true, "-": true, "try_add": true, "try_subtract": true}
+
+// triesTime are those of movesTime that are null for what they cannot compute.
+var triesTime = map[string]bool{"try_add": true, "try_subtract": true}
+
+// tryDates is the arguments of such a function with null for a DATE that is no TIMESTAMP.
+func tryDates(args []Expr) []Expr {
+	for i, a := range args {
+		if cast, ok := a.(*Cast); ok && cast.Implicit && cast.To.ID() == arrow.TIMESTAMP && cast.Input.Type().ID() == arrow.DATE32 {
+			tried := *cast
+			tried.Try = true
+			args[i] = &tried
+		}
+	}
+	return args
+}
 
 // isWholeDays says whether e is an interval without a time of day, whatever the row.
 func isWholeDays(e Expr) bool {

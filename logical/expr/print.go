@@ -2,8 +2,10 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/tidemill/tidemill/columnar"
@@ -83,6 +85,10 @@ func write(sb *strings.Builder, e Expr) {
 }
 
 func (c *Call) write(sb *strings.Builder) {
+	if c.isMovedDate() {
+		c.writeMovedDate(sb)
+		return
+	}
 	if op, ok := infix[c.Func.Name]; ok && len(c.Args) == 2 {
 		paren(sb, c.Args[0])
 		sb.WriteString(" " + op + " ")
@@ -109,8 +115,41 @@ func (c *Call) write(sb *strings.Builder) {
 	}
 }
 
+// isMovedDate says whether c is a DATE moved by an interval, which is a DATE.
+func (c *Call) isMovedDate() bool {
+	return movesTime[c.Func.Name] && len(c.Args) == 2 && c.Type().ID() == arrow.DATE32 &&
+		slices.ContainsFunc(c.Args, func(a Expr) bool { return a.Type().ID() == arrow.INTERVAL_MONTH_DAY_NANO })
+}
+
+// writeMovedDate writes it as a TIMESTAMP moved, and cast back: checkpoints know it by that
+// text, from when it was computed so.
+func (c *Call) writeMovedDate(sb *strings.Builder) {
+	infix := infix[c.Func.Name]
+	arg := func(a Expr) {
+		switch {
+		case a.Type().ID() == arrow.DATE32:
+			(&Cast{Input: a, To: columnar.Timestamp}).write(sb)
+		case infix != "":
+			paren(sb, a)
+		default:
+			write(sb, a)
+		}
+	}
+	sb.WriteString("CAST(")
+	between, end := ", ", ")"
+	if infix != "" {
+		between, end = " "+infix+" ", ""
+	} else {
+		sb.WriteString(c.Func.Name + "(")
+	}
+	arg(c.Args[0])
+	sb.WriteString(between)
+	arg(c.Args[1])
+	sb.WriteString(end + " AS DATE)")
+}
+
 func (c *Cast) write(sb *strings.Builder) {
-	if c.Try {
+	if c.Try && !c.Implicit {
 		sb.WriteString("TRY_")
 	}
 	sb.WriteString("CAST(")

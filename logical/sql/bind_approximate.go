@@ -28,14 +28,24 @@ func (e *env) approximate(n *ast.Call, name string) (expr.Expr, error) {
 		if err := e.checkCount(n.Args[2].Value, name); err != nil {
 			return nil, err
 		}
-		less.Args = n.Args[:2]
-		return e.bind(&less)
+		return e.bind(exactly(n))
 	case f.Name == "approx_quantile" && len(n.Args) == 2:
 		if shares := arrayItems(n.Args[1].Value); len(shares) > 0 {
 			return e.bind(sharesOf(n, shares))
 		}
 	}
 	return nil, nil
+}
+
+// exactly is an approx_percentile that says how exact its rank is to be: percentile_disc has every
+// accuracy. Of numbers it is a DOUBLE as without one.
+func exactly(n *ast.Call) ast.Expr {
+	exact := *n
+	exact.Name = &ast.Ident{Span: n.Name.Span, Text: "percentile_disc"}
+	value := *n.Args[0]
+	value.Value = &ast.Cast{Span: value.Span, X: value.Value, Type: &ast.Type{Span: value.Span, Name: "double"}}
+	exact.Args = []*ast.Arg{&value, n.Args[1]}
+	return &exact
 }
 
 // checkDeviation refuses a standard error that the sketch does not keep.

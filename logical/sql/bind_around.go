@@ -2,6 +2,7 @@ package sql
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tidemill/tidemill/logical"
 	"github.com/tidemill/tidemill/logical/expr"
@@ -190,7 +191,7 @@ func (sel *selection) keepQueryKey(s ast.Expr, x expr.Expr) {
 			if sel.queryKeys == nil {
 				sel.queryKeys = map[string]expr.Expr{}
 			}
-			sel.queryKeys[ast.Print(s)] = x
+			sel.queryKeys[queryText(s)] = x
 		}
 	}
 }
@@ -200,5 +201,24 @@ func (e *env) queryKey(x ast.Expr) expr.Expr {
 	if e.sel == nil || len(e.sel.queryKeys) == 0 || !hasQuery(x) {
 		return nil
 	}
-	return e.sel.queryKeys[ast.Print(x)]
+	return e.sel.queryKeys[queryText(x)]
+}
+
+// queryText is how an expression is written, with all letters alike but those in quotes.
+func queryText(x ast.Expr) string {
+	var out strings.Builder
+	for rest := ast.Print(x); rest != ""; {
+		at := strings.IndexAny(rest, "'\"")
+		if at < 0 {
+			at = len(rest)
+		}
+		out.WriteString(folded(rest[:at]))
+		if rest = rest[at:]; rest == "" {
+			break
+		}
+		end := 2 + max(strings.IndexByte(rest[1:], rest[0]), 0)
+		out.WriteString(rest[:end])
+		rest = rest[end:]
+	}
+	return out.String()
 }

@@ -159,7 +159,7 @@ var unitFirst = map[string]int{
 func (e *env) arguments(n *ast.Call, name string) ([]expr.Expr, error) {
 	args := make([]expr.Expr, len(n.Args))
 	f, _ := e.b.p.Functions.Scalar(name)
-	lazy := f != nil && f.Name == "coalesce"
+	lazy := f != nil && (f.Name == "coalesce" || f.Name == "ifnull")
 	for i, a := range n.Args {
 		if lazy && i == 1 {
 			e.branches++

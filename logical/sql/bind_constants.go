@@ -14,8 +14,9 @@ import (
 
 // checkConstants refuses constants that a function cannot work with, whatever the row: the
 // name of a unit, a pattern, a format, a text for a number that is none. They would be an
-// error when the plan is made, or for every row.
-func checkConstants(x expr.Expr) error {
+// error when the plan is made, or for every row. What is wrong for its value alone is left to the
+// rows in a branch that a row may not take.
+func (e *env) checkConstants(x expr.Expr) error {
 	c, ok := x.(*expr.Call)
 	if !ok {
 		return nil
@@ -32,7 +33,7 @@ func checkConstants(x expr.Expr) error {
 	if !some || c.Signature.Overload.Bind == nil { // declared without a kernel
 		return nil
 	}
-	if err := c.Func.CheckConstants(c.Signature.Args, constants); err != nil {
+	if err := c.Func.CheckConstants(c.Signature.Args, constants, e.branches > 0); err != nil {
 		return err
 	}
 	_, err := c.Signature.Overload.Bind(c.Signature.Args, constants)

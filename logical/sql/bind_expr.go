@@ -113,7 +113,7 @@ func (e *env) call(n ast.Node, name string, args ...expr.Expr) (expr.Expr, error
 	if err != nil {
 		return nil, e.b.wrap(n, err)
 	}
-	if err := checkConstants(x); err != nil {
+	if err := e.checkConstants(x); err != nil {
 		return nil, e.b.wrap(n, about(n, err))
 	}
 	if err := e.constantError(x); err != nil {

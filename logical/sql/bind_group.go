@@ -118,6 +118,7 @@ func (sel *selection) groupByAll() {
 			sel.addKey(expr.Pass(it.window.end))
 		default:
 			if _, constant := it.x.(*expr.Literal); !constant {
+				sel.keepQueryKey(it.syntax, it.x)
 				sel.addKey(keyNamed(it.x, it.name))
 			}
 		}

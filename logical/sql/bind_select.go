@@ -437,6 +437,11 @@ func sortKeys(list []*order) []logical.SortKey {
 
 // orderBy binds the items of ORDER BY: positions, aliases, then columns.
 func (sel *selection) orderBy(items []*ast.OrderItem) ([]*order, error) {
+	if sel.s.Distinct == ast.Distinct {
+		for _, it := range sel.items {
+			sel.keepQueryKey(it.syntax, it.x)
+		}
+	}
 	var list []*order
 	for _, s := range items {
 		if s.All {

@@ -216,9 +216,7 @@ func (c *Column) appendDates(out []int32, buf []byte, cells []Cell) {
 		}
 		if ok && (!c.rules.JSON || cell&quoted != 0) {
 			if c.rules.Date != nil {
-				var us int64
-				us, ok = c.rules.Date.Parse(text, nil)
-				out[i] = int32(columnar.FloorDiv(us, columnar.MicrosPerDay))
+				out[i], ok = c.rules.Date.ParseDay(text)
 			} else {
 				out[i], ok = columnar.ParseDay(text)
 				ok = ok && (!c.rules.Inferred || hasISODate(text))

@@ -257,6 +257,45 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// Years of any length and sign are read, as by strptime; a DATE goes further than an instant.
+func TestPatternYearsRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, text, day, instant string
+	}{
+		{"%Y-%m-%d", "+33658-09-27", "+33658-09-27", "+33658-09-27 00:00:00"},
+		{"yyyy-MM-dd", "33658-09-27", "+33658-09-27", "+33658-09-27 00:00:00"},
+		{"yyyy-MM-dd", "-0043-03-15", "-0043-03-15", "-0043-03-15 00:00:00"},
+		{"yyyy-MM-dd", "0000-03-15", "0000-03-15", "0000-03-15 00:00:00"},
+		{"dd.MM.yyyy", "11.07.5881580", "+5881580-07-11", ""},
+		{"dd.MM.yyyy", "12.07.5881580", "", ""},
+		{"yyyyMMdd", "20240927", "2024-09-27", "2024-09-27 00:00:00"},
+		{"yyyyMMdd", "+336580927", "+33658-09-27", "+33658-09-27 00:00:00"},
+		{"yyyyMMdd", "336580927", "", ""},
+		{"yyyyDDD", "+33658270", "+33658-09-27", "+33658-09-27 00:00:00"},
+		{"yyyy-MM-dd HH:mm:ss.SSSSSS", "+294247-01-10 04:00:54.775807", "+294247-01-10", "+294247-01-10 04:00:54.775807"},
+		{"yyyy-MM-dd HH:mm:ss.SSSSSS", "+294247-01-10 04:00:54.775808", "+294247-01-10", ""},
+		{"yyyy-MM-dd HH:mmXXX", "294247-01-10 05:00+02:00", "+294247-01-10", "+294247-01-10 03:00:00"},
+		{"yyyy[MMdd]", "20240927", "2024-09-27", "2024-09-27 00:00:00"},
+		{"yyyy", "12345678", "", ""}, {"yyyy", "+", "", ""}, {"yyyy", "123", "", ""},
+	} {
+		p, err := ParsePattern(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var day, instant string
+		if v, ok := p.ParseDay([]byte(c.text)); ok {
+			day = string(columnar.AppendDate(nil, int64(v)))
+		}
+		if v, ok := p.Parse([]byte(c.text), nil); ok {
+			instant = string(columnar.AppendTimestamp(nil, v, nil))
+		}
+		if day != c.day || instant != c.instant {
+			t.Errorf("%s reads %s as %q and %q, not %q and %q", c.pattern, c.text, day, instant, c.day, c.instant)
+		}
+	}
+}
+
 // A year that four digits do not hold is not written.
 func TestPatternYears(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func hasISODate(t []byte) bool { return len(t) >= 10 && t[4] == '-' && t[7] == '
 // ISO 8601 with a date of ten characters.
 func (r *Rules) classifyTime(t []byte) Kind {
 	if r.Date != nil {
-		if _, ok := r.Date.Parse(t, nil); ok {
+		if _, ok := r.Date.ParseDay(t); ok {
 			return Date
 		}
 	}

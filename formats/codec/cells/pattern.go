@@ -54,6 +54,7 @@ type item struct {
 	text     string // of a literal
 	min, max int    // digits, or variant of writing
 	inner    []item // of an optional part
+	after    int    // of a year, see digitsAfter
 }
 
 // String is the pattern as it was written.
@@ -104,6 +105,7 @@ func parsePattern(text string) (*Pattern, error) {
 	if !holdsTime(p.items) {
 		return nil, fmt.Errorf("format %q names no part of a date or time; write it like yyyy-MM-dd HH:mm:ss or %%Y-%%m-%%d %%H:%%M:%%S", text)
 	}
+	settleYears(p.items)
 	return p, nil
 }
 
@@ -327,37 +329,42 @@ func (v *instant) micro(loc *time.Location) (int64, bool) {
 	if v.hasEpoch {
 		return v.epoch*columnar.MicrosPerSecond + v.micros, v.epoch < 1<<40 && v.epoch > -1<<40
 	}
+	days, us, ok := v.clock()
+	switch {
+	case !ok:
+		return 0, false
+	case v.loc != nil:
+		return columnar.Instant(days, us, v.loc)
+	case v.hasZone:
+		return columnar.Instant(days, us-v.offset, nil)
+	}
+	return columnar.Instant(days, us, loc)
+}
+
+// clock is the day, since 1970, and the microseconds since its midnight.
+func (v *instant) clock() (days, us int64, ok bool) {
 	hour := v.hour
 	if v.half > 0 {
 		if hour < 1 || hour > 12 {
-			return 0, false
+			return 0, 0, false
 		}
 		hour = hour%12 + (v.half-1)*12
 	}
-	var days int64
 	if v.yearDay > 0 {
 		days = columnar.DaysFromCivil(v.year, 1, 1) + v.yearDay - 1
 		if v.yearDay > 366 || v.yearDay == 366 && !columnar.IsLeap(v.year) {
-			return 0, false
+			return 0, 0, false
 		}
 	} else {
 		if v.month < 1 || v.month > 12 || v.day < 1 || v.day > int64(columnar.DaysInMonth(v.year, int(v.month))) {
-			return 0, false
+			return 0, 0, false
 		}
 		days = columnar.DaysFromCivil(v.year, int(v.month), int(v.day))
 	}
 	if hour > 23 || v.minute > 59 || v.second > 59 {
-		return 0, false
+		return 0, 0, false
 	}
-	wall := days*columnar.MicrosPerDay + hour*columnar.MicrosPerHour + v.minute*columnar.MicrosPerMinute +
-		v.second*columnar.MicrosPerSecond + v.micros
-	switch {
-	case v.loc != nil:
-		return columnar.FromLocal(wall, v.loc), true
-	case v.hasZone:
-		return wall - v.offset, true
-	}
-	return columnar.FromLocal(wall, loc), true
+	return days, hour*columnar.MicrosPerHour + v.minute*columnar.MicrosPerMinute + v.second*columnar.MicrosPerSecond + v.micros, true
 }
 
 func parseItems(items []item, b []byte, v *instant) (rest []byte, ok bool) {
@@ -400,6 +407,8 @@ func (it *item) parse(b []byte, v *instant) (rest []byte, ok bool) {
 		return it.parseZone(b, v)
 	case fraction:
 		return it.parseFraction(b, v)
+	case year:
+		return it.parseYear(b, v)
 	}
 	negative := it.kind == epoch && len(b) > 0 && b[0] == '-'
 	if negative {
@@ -423,8 +432,6 @@ func (it *item) parse(b []byte, v *instant) (rest []byte, ok bool) {
 // store puts the number of an item into its place.
 func (it *item) store(x int64, v *instant) {
 	switch it.kind {
-	case year:
-		v.year = x
 	case year2:
 		v.year = 2000 + x
 	case yearPosix:
@@ -545,8 +552,8 @@ func parseName(b []byte, names []string, which *int64) ([]byte, bool) {
 	return b, false
 }
 
-// Append writes an instant on the clock of loc. Optional parts are written. A year that
-// could not be read back is an error.
+// Append writes an instant on the clock of loc. Optional parts are written. A year outside
+// of 1 to 9999, which other readers of such a file take for a mistake, is an error.
 func (p *Pattern) Append(dst []byte, us int64, loc *time.Location) ([]byte, error) {
 	if loc == nil {
 		loc = time.UTC
