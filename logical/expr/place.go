@@ -51,16 +51,19 @@ func (p Place) Site() uint64 {
 // Written is the text of e for a message, which calls a function by the alias that e has at its
 // place.
 func Written(e Expr) string {
-	text := e.String()
+	s := e.String()
 	c, ok := e.(*Call)
+	if ok && c.isMovedDate() {
+		s = text(c.writeCall)
+	}
 	if !ok || c.Place.Source == nil || c.Place.Offset > len(c.Place.Source.Text) {
-		return text
+		return s
 	}
 	written, _, isCall := strings.Cut(c.Place.Source.Text[c.Place.Offset:], "(")
-	rest, named := strings.CutPrefix(text, c.Func.Name+"(")
+	rest, named := strings.CutPrefix(s, c.Func.Name+"(")
 	written = strings.ToLower(strings.TrimSpace(written))
 	if !isCall || !named || !slices.Contains(c.Func.Aliases, written) {
-		return text
+		return s
 	}
 	return written + "(" + rest
 }

@@ -89,6 +89,11 @@ func (c *Call) write(sb *strings.Builder) {
 		c.writeMovedDate(sb)
 		return
 	}
+	c.writeCall(sb)
+}
+
+// writeCall writes a call of a function or an operator, whatever it is.
+func (c *Call) writeCall(sb *strings.Builder) {
 	if op, ok := infix[c.Func.Name]; ok && len(c.Args) == 2 {
 		paren(sb, c.Args[0])
 		sb.WriteString(" " + op + " ")
